@@ -1,0 +1,1 @@
+"""WHAT IS READ: data, its sources, augmented views, batches."""

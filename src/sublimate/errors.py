@@ -1,0 +1,83 @@
+"""Errors a user can act on: one sentence of cause, one of remedy, and the exit code of the command line."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable
+from difflib import SequenceMatcher
+from typing import TYPE_CHECKING, TypeVar
+
+if TYPE_CHECKING:
+    from torch import nn
+
+
+class SublimateError(Exception):
+    """Base of all errors raised on purpose; `cause` says what is wrong, `remedy` what to do.
+
+    >>> print(InputRefused("The forget set is empty.", "Name at least one record."))
+    The forget set is empty. Name at least one record.
+    """
+
+    exit_code = 1
+
+    def __init__(self, cause: str, remedy: str) -> None:
+        super().__init__(f"{cause} {remedy}")
+        self.cause, self.remedy = cause, remedy
+
+
+class UsageError(SublimateError):
+    """An unknown command, option, method, model, view or data name."""
+
+    exit_code = 2
+
+
+class InputRefused(SublimateError):
+    """A class, id, value or file that does not fit."""
+
+    exit_code = 3
+
+
+class IntegrityError(SublimateError):
+    """A file that is truncated or whose digest differs from the recorded one."""
+
+    exit_code = 4
+
+
+class ResourceError(SublimateError):
+    """No disk space, no permission, no memory."""
+
+    exit_code = 5
+
+
+class UnlearningFailed(SublimateError):
+    """The network became non-finite, collapsed, or did not change; `model` is the last good one."""
+
+    exit_code = 6
+
+    def __init__(self, cause: str, remedy: str, model: nn.Module | None = None) -> None:
+        super().__init__(cause, remedy)
+        self.model = model
+
+
+class Interrupted(SublimateError):
+    """Stopped by a signal after the state was saved; the same command continues."""
+
+    exit_code = 75
+
+
+E_ = TypeVar("E_", bound=SublimateError)
+
+
+def unknown(error: type[E_], kind: str, names: Iterable[str], known: Iterable[str], most: int = 12) -> E_:
+    """Build the error for names nobody knows; the known ones are listed, nearest first.
+
+    >>> print(unknown(InputRefused, "class", ["cta"], ["truck", "cat"]))
+    No class 'cta'. Known, nearest first: cat, truck.
+    """
+    wrong, everything = list(names), list(known)
+    wanted = wrong[0].lower()
+    # A cheap filter keeps 50,000 record ids from being compared letter by letter.
+    pool = everything if len(everything) <= 2000 else [k for k in everything if k[:1] == wrong[0][:1]][:2000]
+    nearest = sorted(pool, key=lambda k: -SequenceMatcher(None, wanted, k.lower()).ratio())[:most]
+    shown = ", ".join(repr(w) for w in wrong[:most]) + (f" and {len(wrong) - most} more" if len(wrong) > most else "")
+    rest = f" … ({len(everything)} in all)" if len(everything) > len(nearest) else ""
+    return error(f"No {kind} {shown}.", f"Known, nearest first: {', '.join(nearest)}{rest}.")
