@@ -1,1 +1,1 @@
-"""."""
+"""DID IT WORK? One pass collects logits, then pure functions."""

@@ -1,1 +1,1 @@
-"""."""
+"""TELL PEOPLE: rows become tables and one self-contained page."""

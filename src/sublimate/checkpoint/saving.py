@@ -1,0 +1,61 @@
+"""Write a checkpoint in our format, or so that the code which loads the foreign one loads this one too."""
+
+from __future__ import annotations
+
+import io
+from collections.abc import Mapping
+from pathlib import Path
+
+import torch
+from torch import Tensor
+
+from ..errors import InputRefused
+from ..files import AnyPath, sha256, write_whole
+from .checks import check_finite
+from .core import Kind, Layout, Meta
+from .fitting import is_counter
+from .layouts import pack
+from .sealed import dump
+
+_KINDS: dict[str, Kind] = dict.fromkeys((".pt", ".pth", ".th", ".tar", ".bin"), "torch")
+_KINDS[".safetensors"] = "safetensors"
+
+
+def save_checkpoint(
+    path: AnyPath, state: Mapping[str, Tensor], *, meta: Meta | None, layout: Layout | None = None
+) -> str:
+    """Write the file whole and give its SHA-256; equal tensors and meta make equal bytes.
+
+    Without a layout the file is ours.  With one it has the keys, dtypes and nesting of the file the layout came from, and
+    is a torch or a safetensors file by its suffix; of these only safetensors can carry `meta`.
+    """
+    kind: Kind = "safetensors" if layout is None else _KINDS.get(Path(path).suffix.lower(), layout.kind)
+    if layout is None:
+        layout = Layout(kind=kind, dtypes={key: tensor.dtype for key, tensor in state.items()})
+    tensors = _laid_out(state, layout)
+    check_finite(Path(path).name, tensors)
+    data = dump(tensors, layout.metadata, meta) if kind == "safetensors" else _torch_bytes(tensors, layout)
+    write_whole(path, data)
+    return sha256(data)
+
+
+def _laid_out(state: Mapping[str, Tensor], layout: Layout) -> dict[str, Tensor]:
+    missing = layout.dtypes.keys() - state.keys()
+    surplus = {key for key in state.keys() - layout.dtypes.keys() if not is_counter(key)}
+    if missing or surplus:
+        raise InputRefused(
+            f"The weights do not fit the layout: {sorted(missing | surplus)[0]!r} is in one of them only.",
+            "Write them with the layout of the file they came from.",
+        )
+    return {layout.prefix + key: _own(state[key], dtype) for key, dtype in layout.dtypes.items()}
+
+
+def _own(tensor: Tensor, dtype: torch.dtype) -> Tensor:
+    # A copy: neither the rest of a larger memory block nor an alias of another tensor gets into the file.
+    return tensor.detach().to("cpu", dtype).clone(memory_format=torch.contiguous_format)
+
+
+def _torch_bytes(tensors: dict[str, Tensor], layout: Layout) -> bytes:
+    buffer = io.BytesIO()  # torch.save writes the name of a named file into it
+    torch.save(pack(tensors, layout), buffer)
+    return buffer.getvalue()

@@ -1,0 +1,70 @@
+"""One pass collects logits; what is said about a network is a pure function of them."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterator
+from contextlib import contextmanager
+
+import torch
+from torch import Tensor, nn
+
+from .models.outputs import logits as as_logits
+from .splits import Part
+
+
+@contextmanager
+def modes_kept(model: nn.Module) -> Iterator[None]:
+    """Give every module back its own training or evaluation mode, also after an exception."""
+    modes = [(module, module.training) for module in model.modules()]
+    try:
+        yield
+    finally:
+        for module, training in modes:
+            module.training = training
+
+
+def device_of(model: nn.Module) -> torch.device:
+    """Where the network lives."""
+    tensor = next(model.parameters(), None)
+    return torch.device("cpu") if tensor is None else tensor.device
+
+
+def prepare(part: Part, x: Tensor) -> Tensor:
+    """Normalise, and lay out as convolutions like it best."""
+    return part.data.normalise(x).contiguous(memory_format=torch.channels_last)
+
+
+def predict(model: nn.Module, part: Part, batch_size: int = 500, tick: Callable[[int], None] | None = None) -> Tensor:
+    """Logits of all rows of a part, without augmentation, in evaluation mode, on the CPU in float32."""
+    device, found = device_of(model), []
+    with modes_kept(model), torch.inference_mode():
+        model.eval()
+        for rows in part.rows.split(batch_size):
+            x = part.data.read(rows)[0].to(device)
+            found.append(as_logits(model(prepare(part, x))).float().cpu())
+            if tick:
+                tick(len(rows))
+    if not found:
+        return torch.empty(0, len(part.data.classes))
+    return torch.cat(found).clone()
+
+
+def accuracy(logits: Tensor, labels: Tensor) -> float:
+    """Correct / total, in percent; never a mean of batch means.
+
+    >>> accuracy(torch.tensor([[2.0, 1.0], [0.0, 1.0], [3.0, 1.0]]), torch.tensor([0, 1, 1]))
+    66.66666666666667
+    """
+    return 100.0 * int((logits.argmax(1) == labels).sum()) / len(labels)
+
+
+def confidence(logits: Tensor, labels: Tensor) -> Tensor:
+    """φ = log p_y − log(1 − p_y): the logit-scaled confidence of the given label.
+
+    >>> confidence(torch.tensor([[1.0, 0.0, 0.0]]), torch.tensor([0])).item().__round__(4)
+    0.3069
+    """
+    z = logits.double()
+    own = z.gather(1, labels[:, None])
+    others = z.scatter(1, labels[:, None], float("-inf"))
+    return own.squeeze(1) - others.logsumexp(1)

@@ -1,0 +1,196 @@
+"""The one loop: every training and every unlearning runs through here.
+
+A method describes phases; the loop updates, guards against ruin, reports, saves, and continues a killed run so that
+it ends in the same bytes.
+"""
+
+from __future__ import annotations
+
+import io
+import time
+from collections.abc import Callable, Iterable, Mapping, Sequence
+from dataclasses import dataclass, field
+from typing import Any, Protocol
+
+import torch
+from torch import Tensor, nn
+
+from .data.batches import Batch, Batches, Meter
+from .errors import Interrupted, UnlearningFailed
+from .randomness import derive
+
+Losses = Mapping[str, Tensor]
+Step = Callable[[Batch], Losses]
+Measured = dict[str, float]
+
+
+def constant(done: float) -> float:
+    """The learning rate stays."""
+    return 1.0
+
+
+@dataclass(frozen=True, kw_only=True)
+class Phase:
+    """Passes over one part; each step of an iteration gives named losses and makes one update on their sum."""
+
+    name: str
+    over: Batches
+    epochs: int
+    steps: Sequence[Step]
+    optimizer: torch.optim.Optimizer
+    lr: float
+    modules: Mapping[str, nn.Module] = field(default_factory=dict)  # what is saved beside the network
+    schedule: Callable[[float], float] = constant  # share of the phase done -> factor of the learning rate
+    clip: float | None = None  # bound on the norm of the gradient
+    watch: Callable[[], tuple[Measured, str | None]] | None = None  # what was measured, and a reason to stop or None
+    every: int = 1  # iterations from one watch to the next
+
+    @property
+    def iterations(self) -> int:
+        """How many iterations the phase has at most."""
+        return self.epochs * len(self.over)
+
+
+@dataclass(frozen=True)
+class Progress:
+    """What a progress callback is told after every iteration."""
+
+    phase: str
+    done: int
+    total: int
+    losses: Mapping[str, float]
+
+
+class Saver(Protocol):
+    """Where the state of an unfinished run is kept."""
+
+    def load(self) -> bytes | None:
+        """The last whole state, if any."""
+
+    def save(self, data: bytes) -> None:
+        """Replace the state, whole or not at all."""
+
+
+@dataclass
+class Loop:
+    """Runs phases over a network; what it saw is in `history`, `checks`, `meter` and `stopped`."""
+
+    model: nn.Module
+    seed: int
+    meter: Meter
+    guard: Callable[[], str | None] | None = None  # at every epoch's end: a reason why the network is ruined, or None
+    progress: Callable[[Progress], None] | None = None
+    saver: Saver | None = None
+    interrupted: Callable[[], bool] = lambda: False
+    history: list[Measured] = field(default_factory=list)  # losses, per iteration
+    checks: list[Measured] = field(default_factory=list)  # what the watch measured
+    stopped: str = "all epochs done"
+    _good: dict[str, Tensor] = field(default_factory=dict)
+    _saved_at: float = field(default_factory=time.monotonic)
+    _save_seconds: float = 0.0
+
+    def run(self, phases: Iterable[Phase]) -> None:
+        """Run (or continue) all phases."""
+        state = self._load()
+        self._good = self._snapshot()
+        for number, phase in enumerate(phases):
+            if state and number < state["phase"]:
+                continue
+            start = self._restore(phase, state) if state else 0
+            state = None
+            self._run(phase, number, start)
+
+    def _run(self, phase: Phase, number: int, start: int) -> None:
+        for t in range(start, phase.iterations):
+            self._iterate(phase, number, t)
+            done = t + 1
+            if done % len(phase.over) == 0:
+                self._check()
+            if phase.watch and done % phase.every == 0:
+                measured, reason = phase.watch()
+                self.checks.append({"iteration": done, **measured})
+                if reason:
+                    self.stopped = reason
+                    self._check()
+                    return
+            self._save_if_due(phase, number, done)
+
+    def _iterate(self, phase: Phase, number: int, t: int) -> None:
+        torch.manual_seed(derive(self.seed, "step", number, t))  # dropout and the like: a function of the place alone
+        for group in phase.optimizer.param_groups:
+            group["lr"] = phase.lr * phase.schedule(t / phase.iterations)
+        batch, seen = phase.over.at(t), Measured()
+        for step in phase.steps:
+            losses = step(batch)
+            loss = sum(losses.values(), start=torch.zeros((), device=batch.y.device))
+            if not bool(torch.isfinite(loss)):
+                self._fail(f"The loss became non-finite in iteration {t + 1} of {phase.name}.")
+            phase.optimizer.zero_grad(set_to_none=True)
+            loss.backward()  # type: ignore[no-untyped-call]
+            if phase.clip is not None:
+                nn.utils.clip_grad_norm_([p for g in phase.optimizer.param_groups for p in g["params"]], phase.clip)
+            phase.optimizer.step()
+            seen |= {name: float(value.detach()) for name, value in losses.items()}
+        self.history.append(seen)
+        if self.progress:
+            self.progress(Progress(phase.name, t + 1, phase.iterations, seen))
+
+    def _check(self) -> None:
+        if not all(bool(torch.isfinite(p).all()) for p in self.model.parameters()):
+            self._fail("The weights became non-finite.")
+        if self.guard and (reason := self.guard()):
+            self._fail(reason)
+        self._good = self._snapshot()
+
+    def _fail(self, cause: str) -> None:
+        self.model.load_state_dict(self._good)
+        raise UnlearningFailed(cause, "Use a lower learning rate or fewer epochs.", self.model)
+
+    def _snapshot(self) -> dict[str, Tensor]:
+        return {name: tensor.detach().clone() for name, tensor in self.model.state_dict().items()}
+
+    def _save_if_due(self, phase: Phase, number: int, done: int) -> None:
+        stop = self.interrupted()
+        # Saving may take a twentieth of the time, no more.
+        due = time.monotonic() - self._saved_at > max(1.0, 20 * self._save_seconds)
+        if self.saver and (stop or due):
+            began = time.monotonic()
+            self.saver.save(self._dump(phase, number, done))
+            self._saved_at = time.monotonic()
+            self._save_seconds = self._saved_at - began
+        if stop:
+            kept = "The state is saved: the same command continues." if self.saver else "Start it again."
+            raise Interrupted(f"Stopped in iteration {done} of {phase.name}.", kept)
+
+    def _dump(self, phase: Phase, number: int, done: int) -> bytes:
+        buffer = io.BytesIO()
+        state = {
+            "phase": number,
+            "done": done,
+            "model": self.model.state_dict(),
+            "good": self._good,
+            "optimizer": phase.optimizer.state_dict(),
+            "modules": {name: module.state_dict() for name, module in phase.modules.items()},
+            "history": self.history,
+            "checks": self.checks,
+            "meter": dict(self.meter),
+        }
+        torch.save(state, buffer)
+        return buffer.getvalue()
+
+    def _load(self) -> dict[str, Any] | None:
+        data = self.saver.load() if self.saver else None
+        if data is None:
+            return None
+        state: dict[str, Any] = torch.load(io.BytesIO(data), weights_only=True)
+        return state
+
+    def _restore(self, phase: Phase, state: dict[str, Any]) -> int:
+        self.model.load_state_dict(state["model"])
+        phase.optimizer.load_state_dict(state["optimizer"])
+        for name, module in phase.modules.items():
+            module.load_state_dict(state["modules"][name])
+        self._good, self.history, self.checks = state["good"], state["history"], state["checks"]
+        self.meter.clear()
+        self.meter.update(state["meter"])
+        return int(state["done"])

@@ -1,0 +1,36 @@
+"""What a report is made of: one row per network."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+
+from ..audits.evaluation import Scores
+from ..unlearn.base import Record
+
+
+@dataclass(frozen=True, kw_only=True)
+class Row:
+    """One network: how it was made, how it scores, what it cost."""
+
+    name: str
+    scores: Scores
+    seconds: float | None = None  # of the method alone
+    samples: int | None = None  # images read by the method
+    record: Record | None = None
+
+
+@dataclass(frozen=True, kw_only=True)
+class Story:
+    """All that one page or table tells: a request, its networks, and what was noticed."""
+
+    title: str
+    request: str
+    data: str
+    model: str
+    split: str  # fingerprint
+    counts: dict[str, int]  # rows per part
+    rows: Sequence[Row]
+    reference: str | None = None  # name of the row that gaps are measured against
+    command: str = ""
+    notes: Sequence[str] = ()

@@ -1,0 +1,142 @@
+"""WHAT shall be forgotten: whole classes, a share of a class, a random share, or named records."""
+
+from __future__ import annotations
+
+import re
+from dataclasses import dataclass
+from pathlib import Path
+from typing import ClassVar
+
+from .errors import InputRefused, ResourceError
+
+FORMS = "class:cat,truck · class:automobile@90% · random@10% · ids:FILE · id:7,19"
+
+
+@dataclass(frozen=True, init=False)
+class FullClass:
+    """All records of the named classes.
+
+    >>> FullClass("cat", "truck").text
+    'class:cat,truck'
+    """
+
+    scenario: ClassVar[str] = "full-class"
+    names: tuple[str, ...]
+
+    def __init__(self, *names: str) -> None:
+        object.__setattr__(self, "names", tuple(dict.fromkeys(names)))
+
+    @property
+    def text(self) -> str:
+        """The request as one writes it on the command line."""
+        return f"class:{','.join(self.names)}"
+
+
+@dataclass(frozen=True)
+class SubClass:
+    """A seeded random share of one class.
+
+    >>> SubClass("automobile", 0.9).text
+    'class:automobile@90%'
+    """
+
+    scenario: ClassVar[str] = "sub-class"
+    name: str
+    share: float
+
+    @property
+    def text(self) -> str:
+        """The request as one writes it on the command line."""
+        return f"class:{self.name}@{100 * self.share:g}%"
+
+
+@dataclass(frozen=True)
+class RandomFraction:
+    """A seeded random share of all training records.
+
+    >>> RandomFraction(0.1).text
+    'random@10%'
+    """
+
+    scenario: ClassVar[str] = "random"
+    share: float
+
+    @property
+    def text(self) -> str:
+        """The request as one writes it on the command line."""
+        return f"random@{100 * self.share:g}%"
+
+
+@dataclass(frozen=True, init=False)
+class Records:
+    """Records named by their ids; `repeated` of them were named more than once.
+
+    >>> Records("7", "19", "7")
+    Records(ids=('7', '19'), repeated=1)
+    """
+
+    scenario: ClassVar[str] = "records"
+    ids: tuple[str, ...]
+    repeated: int
+
+    def __init__(self, *ids: str) -> None:
+        object.__setattr__(self, "ids", tuple(dict.fromkeys(ids)))
+        object.__setattr__(self, "repeated", len(ids) - len(self.ids))
+
+    @property
+    def text(self) -> str:
+        """The request as one writes it on the command line; long lists are shortened."""
+        return f"id:{','.join(self.ids)}" if len(self.ids) <= 5 else f"{len(self.ids)} records"
+
+
+Request = FullClass | SubClass | RandomFraction | Records
+
+
+def parse(text: str) -> Request:
+    """Read a request as written on the command line.
+
+    >>> parse("class:cat,truck")
+    FullClass(names=('cat', 'truck'))
+    >>> parse("class:automobile@90%")
+    SubClass(name='automobile', share=0.9)
+    >>> parse("random@10%")
+    RandomFraction(share=0.1)
+    """
+    kind, _, value = text.partition(":")
+    names = tuple(part.strip() for part in value.split(",") if part.strip())
+    if random := re.fullmatch(r"random@(.+)%", text):
+        return RandomFraction(_share(random[1], text))
+    if kind == "class" and (partial := re.fullmatch(r"([^,]+)@([^@,%]+)%", value)):
+        return SubClass(partial[1].strip(), _share(partial[2], text))
+    if kind == "class" and names:
+        return FullClass(*names)
+    if kind == "id" and names:
+        return Records(*names)
+    if kind == "ids" and value:
+        return Records(*_lines(Path(value)))
+    raise InputRefused(f"The request {text!r} cannot be read.", f"Write one of: {FORMS}.")
+
+
+def _share(number: str, text: str) -> float:
+    try:
+        share = float(number) / 100
+    except ValueError:
+        share = -1.0
+    if not 0 < share <= 1:
+        raise InputRefused(f"The request {text!r} names no share between 0 and 100 %.", "Write, say, random@10%.")
+    return share
+
+
+def _lines(path: Path) -> list[str]:
+    try:
+        lines = path.read_text(encoding="utf-8").splitlines()
+    except FileNotFoundError:
+        raise InputRefused(f"There is no file {path}.", "Give a text file with one record id a line.") from None
+    except (UnicodeDecodeError, IsADirectoryError):
+        raise InputRefused(f"{path} is not a text file.", "Give a text file with one record id a line.") from None
+    except PermissionError:
+        raise ResourceError(f"{path} may not be read.", "Give yourself permission to read it.") from None
+    ids = [line.partition("#")[0].strip() for line in lines]
+    if not any(ids):
+        raise InputRefused(f"{path} names no record.", "Write one record id a line.")
+    return [i for i in ids if i]

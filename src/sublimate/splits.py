@@ -1,0 +1,219 @@
+"""WHICH rows: a request and a data table become a `Split`.  Nothing else in the package makes indices."""
+
+from __future__ import annotations
+
+import hashlib
+from collections.abc import Iterable
+from dataclasses import dataclass
+from typing import Literal
+
+import torch
+from torch import Tensor
+
+from .data.core import Data
+from .errors import InputRefused, unknown
+from .randomness import stream
+from .request import FullClass, Records, Request, SubClass, parse
+
+
+@dataclass(frozen=True, eq=False)
+class Part:
+    """Some rows of a data table: what a method reads."""
+
+    data: Data
+    rows: Tensor
+    name: str
+
+    def __len__(self) -> int:
+        return len(self.rows)
+
+    @property
+    def labels(self) -> Tensor:
+        """Class numbers of these rows."""
+        return self.data.labels[self.rows]
+
+    def where(self, keep: Tensor) -> Part:
+        """The rows where `keep` is true."""
+        return Part(self.data, self.rows[keep], self.name)
+
+    def sample(self, most: int, seed: int = 0) -> Part:
+        """At most so many of the rows, drawn by a seed."""
+        if len(self) <= most:
+            return self
+        chosen = torch.randperm(len(self), generator=stream(seed, "sample", self.name))[:most]
+        return Part(self.data, self.rows[chosen.sort().values], self.name)
+
+
+@dataclass(frozen=True, kw_only=True, eq=False)
+class Split:
+    """Index arrays into one data table, made in one place.
+
+    Anything chosen (learning rate, stopping) is chosen on `val`; what judges the result is `control` and the test set.
+    Equal fingerprints mean: the same data, the same forgotten rows, the same excluded rows.
+    """
+
+    data: Data
+    request: Request
+    forget: Tensor
+    retain: Tensor
+    few: Tensor  # S_r: seeded, stratified over the classes that remain
+    val: Tensor  # never-seen rows for choosing
+    control: Tensor  # never-seen rows for judging
+    ratios: Tensor  # r_k, over the whole training set
+    fingerprint: str
+    notes: tuple[str, ...] = ()
+
+    @property
+    def forget_set(self) -> Part:
+        """D_f."""
+        return Part(self.data, self.forget, "forget")
+
+    @property
+    def retain_set(self) -> Part:
+        """D_r."""
+        return Part(self.data, self.retain, "retain")
+
+    @property
+    def few_set(self) -> Part:
+        """S_r, the few retained records that a method may read."""
+        return Part(self.data, self.few, "retain")
+
+    @property
+    def val_set(self) -> Part | None:
+        """Never-seen records for choosing, or None when the data has no test and no validation rows."""
+        return Part(self.data, self.val, "val") if len(self.val) else None
+
+    @property
+    def named_classes(self) -> Tensor | None:
+        """The classes a class request names (the paper's forgetting classes); None for other requests."""
+        if isinstance(self.request, FullClass | SubClass):
+            return self.data.labels[self.forget].unique()
+        return None
+
+    @property
+    def val_from_test(self) -> bool:
+        """Whether `val` was taken out of the test set."""
+        return self.data.sizes[2] == 0 and len(self.val) > 0
+
+
+def split(
+    data: Data,
+    request: Request | str,
+    few: int | Literal["all"] = 1000,
+    seed: int = 0,
+    exclude: Iterable[str] = (),
+) -> Split:
+    """Find the rows a request names and everything that follows from them.
+
+    >>> from sublimate.data import load
+    >>> s = split(load("digits"), "class:3", few=100)
+    >>> len(s.few), bool((s.data.labels[s.retain] == 3).any()), s.ratios[3].item()
+    (100, False, 1.0)
+    """
+    request = parse(request) if isinstance(request, str) else request
+    excluded = _rows_of(data, tuple(dict.fromkeys(exclude)))
+    alive = torch.ones(data.sizes[0], dtype=torch.bool)
+    alive[excluded] = False
+    forget = _select(data, request, alive, seed)
+    remaining = alive.clone()
+    remaining[forget] = False
+    retain = remaining.nonzero().flatten()
+    if len(retain) == 0:
+        raise InputRefused("The request forgets everything.", "Leave some records that the network may keep.")
+    val, control = _never_seen(data)
+    repeated = request.repeated if isinstance(request, Records) else 0
+    return Split(
+        data=data,
+        request=request,
+        forget=forget,
+        retain=retain,
+        few=retain if few == "all" else _stratified(data.labels, retain, few, seed),
+        val=val,
+        control=control,
+        ratios=_ratios(data, forget, alive),
+        fingerprint=_fingerprint(data, forget, excluded),
+        notes=(f"{repeated} ids were named more than once and counted once.",) if repeated else (),
+    )
+
+
+def _select(data: Data, request: Request, alive: Tensor, seed: int) -> Tensor:
+    if isinstance(request, Records):
+        rows = _rows_of(data, request.ids)
+        if bool((~alive[rows]).any()):
+            gone = [data.ids[int(r)] for r in rows[~alive[rows]][:5]]
+            raise InputRefused(f"Records {', '.join(gone)} are excluded.", "Leave out what was forgotten earlier.")
+        return rows
+    if isinstance(request, FullClass):
+        classes = torch.tensor([_class_number(data, name) for name in request.names])
+        rows = (torch.isin(data.labels[: len(alive)], classes) & alive).nonzero().flatten()
+        share = 1.0
+    elif isinstance(request, SubClass):
+        rows = ((data.labels[: len(alive)] == _class_number(data, request.name)) & alive).nonzero().flatten()
+        share = request.share
+    else:
+        rows, share = alive.nonzero().flatten(), request.share
+    if share < 1:
+        drawn = torch.randperm(len(rows), generator=stream(seed, "forget"))[: round(share * len(rows))]
+        rows = rows[drawn.sort().values]
+    if len(rows) == 0:
+        raise InputRefused(f"No training record fits {request.text}.", "Ask for at least one record.")
+    return rows
+
+
+def _class_number(data: Data, name: str) -> int:
+    if name not in data.classes:
+        raise unknown(InputRefused, "class", [name], data.classes)
+    return data.classes.index(name)
+
+
+def _rows_of(data: Data, ids: tuple[str, ...]) -> Tensor:
+    place = {name: row for row, name in enumerate(data.ids)}
+    if missing := [i for i in ids if i not in place]:
+        raise unknown(InputRefused, "record id", missing, data.ids)
+    return torch.tensor([place[i] for i in ids], dtype=torch.long).sort().values
+
+
+def _stratified(labels: Tensor, rows: Tensor, count: int, seed: int) -> Tensor:
+    """`count` of the rows, each class in proportion (and none left out while there is room)."""
+    if count < 1:
+        raise InputRefused(f"A retain budget of {count} is too small.", "Give at least 1, or all.")
+    order = rows[torch.randperm(len(rows), generator=stream(seed, "few"))]
+    y = labels[order]
+    size, rank = torch.bincount(y), torch.empty(len(y), dtype=torch.double)
+    for k in size.nonzero().flatten():
+        rank[y == k] = (torch.arange(int(size[k]), dtype=torch.double) + 0.5) / size[k]
+        rank[(y == k).nonzero()[0]] = -1.0  # the first of each class comes before all others
+    return order[rank.argsort(stable=True)[:count]].sort().values
+
+
+def _never_seen(data: Data) -> tuple[Tensor, Tensor]:
+    """`val` and `control`; they depend on the data alone, so no later seed mixes the two."""
+    if len(data.val) or not len(data.test):
+        return data.val, data.test
+    count = max(1, min(2000, len(data.test) // 5))
+    val = _stratified(data.labels, data.test, count, seed=0)
+    return val, data.test[~torch.isin(data.test, val)]
+
+
+def _ratios(data: Data, forget: Tensor, alive: Tensor) -> Tensor:
+    k = len(data.classes)
+    whole = torch.bincount(data.labels[: len(alive)][alive], minlength=k)
+    if data.class_counts is not None:
+        whole = torch.tensor(data.class_counts)
+    return torch.bincount(data.labels[forget], minlength=k) / whole.clamp(min=1)
+
+
+def _fingerprint(data: Data, forget: Tensor, excluded: Tensor) -> str:
+    h = hashlib.sha256(data.fingerprint.encode())
+    for rows in (forget, excluded):
+        h.update("\n".join(data.ids[int(r)] for r in rows).encode() + b"\0")
+    return h.hexdigest()[:16]
+
+
+def same(a: str | None, b: str | None, what: str) -> None:
+    """Refuse to compare things that belong to different splits."""
+    if a is not None and b is not None and a != b:
+        raise InputRefused(
+            f"{what} belongs to split {a}, this request to split {b}.",
+            "Compare only what was made with the same data, request and seed.",
+        )

@@ -1,0 +1,96 @@
+"""What is refused before anything runs, with the reason."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+
+import torch
+from torch import Tensor, nn
+from torch.utils.data import DataLoader, Subset
+
+from ..data.torchsets import as_data
+from ..errors import InputRefused
+from ..inference import device_of, modes_kept, prepare
+from ..models.outputs import logits as as_logits
+from ..splits import Part
+
+
+def to_part(source: object, name: str) -> Part:
+    """A part of a split as it is; a torch data set, a loader or a pair of tensors as a part of its own."""
+    if isinstance(source, Part):
+        return Part(source.data, source.rows, name)
+    data = as_data(source)
+    return Part(data, data.train, name)
+
+
+def check_overlap(forget: object, retain: object) -> None:
+    """Refuse a retain set that holds records which shall be forgotten."""
+    pair = [source.dataset if isinstance(source, DataLoader) else source for source in (forget, retain)]
+    if isinstance(pair[0], Part) and isinstance(pair[1], Part) and pair[0].data is pair[1].data:
+        shared = int(torch.isin(pair[0].rows, pair[1].rows).sum())
+    elif isinstance(pair[0], Subset) and isinstance(pair[1], Subset) and pair[0].dataset is pair[1].dataset:
+        shared = len(set(pair[0].indices) & set(pair[1].indices))
+    else:
+        shared = int(pair[0] is pair[1])
+    if shared:
+        raise InputRefused(
+            f"{shared} of the records to forget are also in the retain set.", "Leave them out of the retain set."
+        )
+
+
+def check_network(model: nn.Module, part: Part) -> int:
+    """The number of classes the network's head has; refuse what cannot run or what is no classifier."""
+    for name, tensor in model.state_dict().items():
+        if tensor.is_floating_point() and not bool(torch.isfinite(tensor).all()):
+            raise InputRefused(f"The network has non-finite weights in {name}.", "Give a network that works.")
+    if not any(p.requires_grad for p in model.parameters()):
+        raise InputRefused("All weights of the network are frozen.", "Set requires_grad on those that may change.")
+    x = part.data.read(part.rows[:1])[0].to(device_of(model))
+    try:
+        with modes_kept(model), torch.no_grad():
+            model.eval()
+            K = as_logits(model(prepare(part, x))).shape[1]
+    except RuntimeError as error:
+        raise InputRefused(
+            f"The network cannot take an image of shape {tuple(x.shape[1:])}: {str(error).splitlines()[0]}",
+            "Give data of the channels and size the network was trained on.",
+        ) from None
+    if int(part.labels.max()) >= K:
+        raise InputRefused(
+            f"The data has class number {int(part.labels.max())}, but the network's head has {K} outputs.",
+            "Give the data the network was trained on.",
+        )
+    return K
+
+
+def check_ratios(
+    ratios: Tensor | Sequence[float] | None, forget: Part, retain: Part, K: int, warnings: list[str]
+) -> Tensor:
+    """r_k as a tensor of K shares; counted on forget ∪ retain when not given."""
+    if ratios is None:
+        warnings.append("No class ratios were given: they were counted as if forget and retain were all of the data.")
+        gone, kept = (torch.bincount(part.labels, minlength=K) for part in (forget, retain))
+        return gone / (gone + kept).clamp(min=1)
+    shares = torch.as_tensor(ratios, dtype=torch.float32)
+    if shares.ndim != 1 or len(shares) > K or bool((shares < 0).any()) or bool((shares > 1).any()):
+        raise InputRefused("The class ratios do not fit the network.", f"Give at most {K} shares between 0 and 1.")
+    return torch.cat([shares, torch.zeros(K - len(shares))])  # a head may be wider than the data
+
+
+def check_job(
+    model: nn.Module,
+    forget: Part,
+    retain: Part,
+    val: Part | None,
+    ratios: Tensor | Sequence[float] | None,
+    warnings: list[str],
+) -> Tensor:
+    """Everything that can be refused beforehand; gives r_k."""
+    for part in (forget, retain):
+        if len(part) == 0:
+            raise InputRefused(f"The {part.name} set is empty.", "Give at least one record.")
+    check_overlap(forget, retain)
+    K = check_network(model, forget)
+    for part in filter(None, (retain, val)):
+        check_network(model, part)
+    return check_ratios(ratios, forget, retain, K, warnings)

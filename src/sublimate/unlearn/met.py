@@ -1,0 +1,84 @@
+"""When is it done?  When the network knows the forgotten records no better than records it never saw."""
+
+from __future__ import annotations
+
+import torch
+from torch import Tensor, nn
+
+from ..inference import accuracy, confidence, predict
+from ..loop import Measured
+from .base import Job
+
+FORGET_SAMPLE, VAL_SAMPLE = 500, 1000  # rows per look: a look costs about a tenth of ten iterations
+ENOUGH = 20  # records of a class that make a distribution
+DONE = "the forgotten records look never seen and the rest has recovered"
+
+
+class Met(nn.Module):
+    """Looks at forgotten and never-seen records now and then; a module, so that its state is saved with the run.
+
+    A network that never saw a class is never right about it: whole classes are done when the accuracy is (almost) nil.
+    Any other record has a target: the φ that a never-seen record of its class holds, in the present network, at the
+    rank which this record had in the original network among the retained records of its class.
+    """
+
+    targets: Tensor  # per row of D_f
+
+    def __init__(self, job: Job, tolerance: float = 1.0) -> None:
+        super().__init__()
+        assert job.val is not None
+        self._job, self._tolerance = job, tolerance
+        self._val = job.val.sample(VAL_SAMPLE)
+        self._forget = job.forget.sample(FORGET_SAMPLE)
+        self._places = torch.searchsorted(job.forget.rows, self._forget.rows)
+        self._kept = ~torch.isin(self._val.labels, job.forgotten)
+        self._whole = torch.isin(self._forget.labels, job.forgotten)
+        val = predict(job.original, self._val)
+        self._before = accuracy(val[self._kept], self._val.labels[self._kept])
+        self._ranks = _ranks(job)
+        self.register_buffer("targets", self._matched(val))
+
+    def above(self, places: Tensor, l1: Tensor, l2: Tensor, y: Tensor) -> Tensor:
+        """Which of these rows of D_f the network still knows better than it should, by the mean φ of two views."""
+        phi = (confidence(l1.detach(), y) + confidence(l2.detach(), y)) / 2
+        return phi > self.targets[places].to(phi.device)
+
+    def measure(self) -> tuple[Measured, str | None]:
+        """Accuracies, and the median distance of forgotten records to their targets; a reason to stop, or None."""
+        val, forget = predict(self._job.model, self._val), predict(self._job.model, self._forget)
+        self.targets.copy_(self._matched(val))
+        hit = (forget.argmax(1) == self._forget.labels).double()
+        excess = (confidence(forget, self._forget.labels) - self.targets[self._places])[~self._whole]
+        seen: Measured = {
+            "retained": accuracy(val[self._kept], self._val.labels[self._kept]),
+            "forgotten": 100 * float(hit.mean()),
+            "excess": float(excess.median()) if len(excess) else 0.0,
+        }
+        gone = not bool(self._whole.any()) or 100 * float(hit[self._whole].mean()) <= 0.5
+        done = gone and seen["excess"] <= 0 and seen["retained"] >= self._before - self._tolerance
+        return seen, DONE if done else None
+
+    def _matched(self, val: Tensor) -> Tensor:
+        """Never-seen φ at each record's rank, in its class when there are enough of them."""
+        phi, labels, mine = confidence(val, self._val.labels), self._val.labels, self._job.forget.labels
+        targets = torch.empty(len(mine), dtype=phi.dtype)
+        for k in mine.unique():
+            own = phi[labels == k]
+            targets[mine == k] = torch.quantile(own if len(own) >= ENOUGH else phi, self._ranks[mine == k])
+        return targets
+
+
+def _ranks(job: Job) -> Tensor:
+    """Rank of each forgotten record's φ in the original network among retained records of its class.
+
+    The ends are cut: nobody can say from the few retained ones how far out an extreme record would lie.
+    """
+    kept = job.retain.sample(VAL_SAMPLE)
+    mine, others = (confidence(predict(job.original, part), part.labels) for part in (job.forget, kept))
+    ranks = torch.empty_like(mine)
+    for k in job.forget.labels.unique():
+        rows = job.forget.labels == k
+        own = others[kept.labels == k]
+        crowd = own if len(own) >= ENOUGH else mine[rows]  # a wholly forgotten class is ranked among itself
+        ranks[rows] = torch.searchsorted(crowd.sort().values, mine[rows]).double() / len(crowd)
+    return ranks.clamp(0.1, 0.9)
