@@ -7,7 +7,7 @@ from pathlib import Path
 
 
 def cache_dir() -> Path:
-    """The cache folder: `$SUBLIMATE_CACHE`, else `sublimate` in `$XDG_CACHE_HOME` or `~/.cache`; it may not exist yet."""
+    """`$SUBLIMATE_CACHE`, else the folder `sublimate` in `$XDG_CACHE_HOME` or `~/.cache`; it may not exist yet."""
     if own := os.environ.get("SUBLIMATE_CACHE"):
         return Path(own).expanduser()
     shared = Path(os.environ.get("XDG_CACHE_HOME", ""))

@@ -22,7 +22,7 @@ _NO_FOLDER = {errno.ENOENT, errno.ENOTDIR}
 
 
 def write_whole(path: AnyPath, data: bytes) -> None:
-    """Write the file so that, whatever happens, it is wholly the old one or wholly the new one, also after power loss."""
+    """Write so that, whatever happens, the file is wholly the old or wholly the new one, also after power loss."""
     target = Path(path).resolve()  # through a link, as plain writing would
     temporary = target.with_name(f".{target.name}.{_host()}.{os.getpid()}.{secrets.token_hex(4)}.partial")
     try:

@@ -20,8 +20,9 @@ _DIGEST_SIZE = hashlib.sha256().digest_size
 class Store:
     """Content-addressed artifacts; whatever is read from it has been verified.
 
-    >>> import tempfile
-    >>> store = Store(tempfile.mkdtemp())
+    >>> from tempfile import TemporaryDirectory
+    >>> folder = TemporaryDirectory()
+    >>> store = Store(folder.name)
     >>> digest = store.put(b"weights")
     >>> store.link("retrain seed=0", digest)
     >>> store.get(store.find("retrain seed=0"))
@@ -87,8 +88,9 @@ class Store:
 class Slot:
     """One state file, rewritten whole; a torn or flipped state counts as none.
 
-    >>> import tempfile
-    >>> slot = Store(tempfile.mkdtemp()).slot("run 7")
+    >>> from tempfile import TemporaryDirectory
+    >>> folder = TemporaryDirectory()
+    >>> slot = Store(folder.name).slot("run 7")
     >>> slot.save(b"step 100"); slot.save(b"step 200"); slot.load()
     b'step 200'
     >>> slot.clear(); slot.load() is None

@@ -8,6 +8,7 @@ from dataclasses import asdict, dataclass
 import torch
 from torch import Tensor, nn
 
+from ..data.core import Data
 from ..inference import accuracy, predict
 from ..splits import Part, Split
 from .membership import entropy_mia
@@ -80,3 +81,12 @@ def scores(z: dict[str, Tensor], y: dict[str, Tensor], named: Tensor | None) -> 
         ta=ta,
         mia=entropy_mia(z["retain"], z["test"], z["forget"]) if len(y["test"]) else None,
     )
+
+
+def whole_test_accuracy(
+    model: nn.Module, data: Data, *, sample: int | None = None, tick: Callable[[int], None] | None = None
+) -> float | None:
+    """TA: accuracy on the whole test set (or a seeded sample of it); None when the data has no test rows."""
+    test = Part(data, data.test, "test")
+    test = test if sample is None else test.sample(sample)
+    return accuracy(predict(model, test, tick=tick), test.labels) if len(test) else None

@@ -9,7 +9,7 @@ from torch import Tensor
 
 from ..errors import InputRefused
 
-_FLOATS = {torch.float16, torch.bfloat16, torch.float32, torch.float64, torch.complex64}
+_FLOATS = {torch.float16, torch.bfloat16, torch.float32, torch.float64}
 _WHOLE = {torch.uint8, torch.int8, torch.int16, torch.int32, torch.int64, torch.bool}
 
 
@@ -44,8 +44,9 @@ def check_finite(name: str, state: Mapping[str, Tensor]) -> None:
 
 
 def _dense(tensor: Tensor) -> bool:
-    plain = type(tensor) in (Tensor, torch.nn.Parameter) and tensor.layout == torch.strided
-    return plain and tensor.device.type == "cpu" and not tensor.is_nested and tensor.dtype in _FLOATS | _WHOLE
+    ordinary = type(tensor) in (Tensor, torch.nn.Parameter) and tensor.dtype in _FLOATS | _WHOLE
+    strided = tensor.layout == torch.strided and not tensor.is_nested and not tensor.is_neg()
+    return ordinary and strided and tensor.device.type == "cpu"
 
 
 def _kind(tensor: Tensor) -> str:

@@ -41,7 +41,7 @@ class Layout:
     """How a file holds its state dict, so that another can be written that the same code loads."""
 
     kind: Kind
-    dtypes: dict[str, torch.dtype]  # of the clean keys, in the order of the file
+    dtypes: dict[str, torch.dtype] = field(default_factory=dict)  # of the clean keys, in the order of the file
     nest: str | None = None  # the top-level entry that holds the state dict
     prefix: str = ""  # what wrappers had put before every key
     entries: dict[str, Any] = field(default_factory=dict)  # plain values beside the tensors
@@ -88,7 +88,7 @@ def digest_of(state: Mapping[str, Tensor]) -> str:
     for name in sorted(state):
         tensor = state[name].detach().cpu().contiguous()
         digest.update(json.dumps([name, str(tensor.dtype), list(tensor.shape)]).encode())
-        digest.update(tensor.reshape(-1).view(torch.uint8).numpy())
+        digest.update(tensor.reshape(-1).view(torch.uint8).numpy().data)
     return digest.hexdigest()
 
 

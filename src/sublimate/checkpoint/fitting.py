@@ -41,13 +41,13 @@ def is_counter(key: str) -> bool:
 
 def _differences(wanted: dict[str, Any], found: dict[str, Any]) -> list[str]:
     shapes = [
-        f"{key} {_shape(found[key])} against {_shape(wanted[key])}"
+        f"{key!r} {_shape(found[key])} against {_shape(wanted[key])}"
         for key in wanted
         if key in found and _shape(found[key]) != _shape(wanted[key])
     ]
     return [
-        *_first("missing", [key for key in wanted if key not in found]),
-        *_first("unexpected", [key for key in found if key not in wanted]),
+        *_first("missing", [repr(key) for key in wanted if key not in found]),
+        *_first("unexpected", [repr(key) for key in found if key not in wanted]),
         *_first("shapes of the file against the network's", shapes),
     ]
 

@@ -5,7 +5,6 @@ from __future__ import annotations
 import json
 from collections import OrderedDict
 from collections.abc import Iterable, Mapping
-from dataclasses import dataclass
 from typing import Any
 
 from torch import Tensor
@@ -18,18 +17,7 @@ _WRAPPERS = ("module.", "_orig_mod.")  # DataParallel, torch.compile
 _REMEDY = "Save `model.state_dict()` with torch.save, or use safetensors."
 
 
-@dataclass(frozen=True)
-class Unpacked:
-    """A pickled object taken apart."""
-
-    state: dict[str, Tensor]
-    nest: str | None
-    entries: dict[str, Any]
-    dropped: tuple[str, ...]
-    versions: dict[str, Any] | None
-
-
-def unpack(name: str, loaded: object) -> Unpacked:
+def unpack(name: str, loaded: object) -> tuple[dict[str, Tensor], Layout]:
     """Find the state dict; plain values beside it are kept, all else is only named."""
     if not isinstance(loaded, dict):
         raise InputRefused(f"{name} holds a {type(loaded).__name__}, not a state dict.", _REMEDY)
@@ -44,7 +32,8 @@ def unpack(name: str, loaded: object) -> Unpacked:
         raise InputRefused(f"Not all of {nest!r} in {name} are tensors: {_names(inside.keys() - state)}.", _REMEDY)
     others = {key: value for key, value in top.items() if key != nest and not (nest is None and key in state)}
     entries = {key: value for key, value in others.items() if _plain(value)}
-    return Unpacked(state, nest, entries, tuple(key for key in others if key not in entries), _versions(holder))
+    dropped = tuple(key for key in others if key not in entries)
+    return state, Layout(kind="torch", nest=nest, entries=entries, dropped=dropped, versions=_versions(holder))
 
 
 def pack(state: dict[str, Tensor], layout: Layout) -> dict[str, Any]:
@@ -63,7 +52,7 @@ def common_prefix(names: Iterable[str]) -> str:
     ('module._orig_mod.', '')
     """
     known, prefix = list(names), ""
-    while found := [w for w in _WRAPPERS if all(name.startswith(prefix + w) for name in known)]:
+    while known and (found := [w for w in _WRAPPERS if all(name.startswith(prefix + w) for name in known)]):
         prefix += found[0]
     return prefix
 
@@ -84,10 +73,8 @@ def _has_tensors(holder: dict[Any, Any]) -> bool:
 
 
 def _plain(value: object) -> bool:
-    scalars = (bool, int, float, str, type(None))
-    return isinstance(value, scalars) or (
-        isinstance(value, list | tuple) and all(isinstance(v, scalars) for v in value)
-    )
+    values = value if isinstance(value, list | tuple) else [value]
+    return all(isinstance(v, bool | int | float | str | None) for v in values)
 
 
 def _versions(holder: object) -> dict[str, Any] | None:

@@ -5,6 +5,7 @@ from __future__ import annotations
 import io
 import pickle
 import re
+import warnings
 import zipfile
 
 import torch
@@ -14,7 +15,7 @@ from .checks import too_large
 
 _REMEDY = "Save `model.state_dict()` with torch.save, or use safetensors."
 _MOST_ENTRIES = 100_000
-_SAFE_SINCE = (2, 10)  # before, crafted files could break out of the restricted unpickler (CVE-2026-24747)
+_SAFE_SINCE = "2.10"  # before, crafted files could break out of the restricted unpickler (CVE-2026-24747)
 
 
 def is_torch(data: bytes) -> bool:
@@ -24,7 +25,7 @@ def is_torch(data: bytes) -> bool:
 
 def unpickle(name: str, data: bytes) -> object:
     """The object in the file, made of tensors and plain containers only."""
-    if torch.__version__ < _SAFE_SINCE:
+    if torch.__version__ < _SAFE_SINCE:  # compares versions, not letters
         raise InputRefused(
             f"torch {torch.__version__} cannot read pickled files such as {name} safely.",
             "Use torch 2.10 or newer, or a safetensors file.",
@@ -32,9 +33,10 @@ def unpickle(name: str, data: bytes) -> object:
     if data.startswith(b"PK"):
         _check_archive(name, data)
     try:
-        return torch.load(io.BytesIO(data), map_location="cpu", weights_only=True, mmap=False)
+        with warnings.catch_warnings(action="ignore"):
+            return torch.load(io.BytesIO(data), map_location="cpu", weights_only=True, mmap=False)
     except pickle.UnpicklingError as error:
-        raise InputRefused(f"{name} holds more than tensors{_culprit(error)}.", _REMEDY) from error
+        raise InputRefused(f"{name} cannot be read without running code of it{_culprit(error)}.", _REMEDY) from error
     except Exception as error:  # damaged bytes make the unpickler fail in any way there is
         raise IntegrityError(f"{name} is truncated or damaged.", "Restore it from a good copy.") from error
 

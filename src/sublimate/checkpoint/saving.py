@@ -26,8 +26,14 @@ def save_checkpoint(
 ) -> str:
     """Write the file whole and give its SHA-256; equal tensors and meta make equal bytes.
 
-    Without a layout the file is ours.  With one it has the keys, dtypes and nesting of the file the layout came from, and
-    is a torch or a safetensors file by its suffix; of these only safetensors can carry `meta`.
+    Without a layout the file is ours.  With one it has the keys, dtypes and nesting of the file the layout came from,
+    and is a torch or a safetensors file by its suffix; of these only safetensors can carry `meta`.
+
+    >>> from tempfile import TemporaryDirectory
+    >>> meta = Meta(architecture="small-cnn", classes=("cat", "dog"), channels=3, size=(32, 32))
+    >>> with TemporaryDirectory() as folder:
+    ...     len(save_checkpoint(Path(folder, "net.safetensors"), {"w": torch.ones(2)}, meta=meta))
+    64
     """
     kind: Kind = "safetensors" if layout is None else _KINDS.get(Path(path).suffix.lower(), layout.kind)
     if layout is None:

@@ -1,1 +1,62 @@
-"""."""
+"""The command line.  Nothing here imports torch before a command that needs it runs."""
+
+from __future__ import annotations
+
+import errno
+import os
+import sys
+
+import typer
+
+from ..errors import SublimateError
+from . import demo, env, erase, evaluate, train
+
+app = typer.Typer(
+    name="sublimate",
+    help="Erase chosen training data from a trained PyTorch classifier, and show whether it worked.",
+    no_args_is_help=True,
+    add_completion=True,
+    pretty_exceptions_enable=False,
+    rich_markup_mode="rich",
+)
+for command in (demo, train, erase, evaluate, env):
+    app.command(command.__name__.rpartition(".")[2], epilog=f"Example: [bold]{command.EXAMPLE}[/bold]")(command.run)
+
+
+def _version(wanted: bool) -> None:
+    if wanted:
+        from .. import __version__
+
+        print(f"sublimate {__version__}")
+        raise typer.Exit
+
+
+@app.callback()
+def _everywhere(version: bool = typer.Option(False, "--version", callback=_version, is_eager=True)) -> None:
+    pass
+
+
+def main() -> None:
+    """Run a command; whatever goes wrong ends in one sentence of cause, one of remedy, and an exit code."""
+    try:
+        app()
+    except SublimateError as error:
+        _stop(error.cause, error.remedy, error.exit_code)
+    except MemoryError:
+        _stop("There is not enough memory.", "Use a smaller batch (--set batch_size=32) or a larger machine.", 5)
+    except OSError as error:
+        full = error.errno in (errno.ENOSPC, errno.EDQUOT)
+        remedy = "Free some space and run the same command again." if full else "Check the path and its permissions."
+        _stop(f"{error.strerror or error} ({error.filename or 'no file'}).", remedy, 5)
+    except KeyboardInterrupt:
+        _stop("Interrupted before there was anything to save.", "Run the same command again.", 75)
+    except Exception as error:
+        if os.environ.get("SUBLIMATE_TRACEBACK"):
+            raise
+        cause = f"Something unforeseen happened ({type(error).__name__}: {str(error).splitlines()[0] if str(error) else ''})."
+        _stop(cause, "Set SUBLIMATE_TRACEBACK=1, run it again, and report what it prints with `sublimate env`.", 1)
+
+
+def _stop(cause: str, remedy: str, code: int) -> None:
+    print(f"sublimate: {cause}\n{remedy}", file=sys.stderr)
+    raise SystemExit(code)

@@ -21,7 +21,7 @@ Form = Callable[[Cifar, Path], tuple[Rows, Rows]]
 
 def cifar(spec: Cifar, root: Path | None = None) -> Data:
     """The set, from the first form found in `root`, or else in `$SUBLIMATE_DATA` or the cache folder."""
-    path, form = _find(spec, [root] if root else _usual_roots())
+    path, form = _find(spec, [Path(root)] if root else _usual_roots())
     try:
         train, test = form(spec, path)
     except PermissionError as e:
@@ -89,4 +89,4 @@ def _verify(spec: Cifar, path: Path, train: Rows, test: Rows) -> None:
 
 
 def _digest(x: Tensor) -> str:
-    return hashlib.sha256(x.contiguous().numpy()).hexdigest()
+    return hashlib.sha256(x.contiguous().numpy().data).hexdigest()

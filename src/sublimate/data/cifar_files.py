@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import tarfile
 import zlib
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from concurrent.futures import ThreadPoolExecutor
 from pathlib import Path
 
@@ -13,6 +13,7 @@ from torch import Tensor
 
 from ..errors import IntegrityError
 from .arrays import read_arrays
+from .image_files import UNREADABLE
 from .pickles import read_batch
 from .pixels import tiles
 
@@ -30,25 +31,25 @@ def from_mosaics(folder: Path, keys: tuple[str, str]) -> tuple[Rows, Rows]:
     try:
         with ThreadPoolExecutor(2) as pool:
             *train, test = pool.map(tiles, pictures, [32] * 6)
-        labels = [torch.from_numpy(table[key]) for key in keys]
+        y_train, y_test = (torch.from_numpy(table[key]) for key in keys)
+        return (torch.cat(train), y_train), (test, y_test)
     except PermissionError:
         raise
-    except (OSError, ValueError, RuntimeError, KeyError, TypeError) as e:
+    except (*UNREADABLE, RuntimeError, KeyError, TypeError) as e:
         raise IntegrityError(f"{folder} is incomplete or damaged ({e}).", AGAIN) from e
-    return (torch.cat(train), labels[0]), (test, labels[1])
 
 
-def from_pickles(files: Sequence[bytes], label_key: str) -> tuple[Rows, Rows]:
+def from_pickles(files: Mapping[str, bytes], label_key: str) -> tuple[Rows, Rows]:
     """Training and test rows from the official Python files; the last one is the test part."""
-    return _train_and_test([read_batch(raw, label_key) for raw in files])
+    return _train_and_test([read_batch(raw, label_key, name) for name, raw in files.items()])
 
 
-def from_binary(files: Sequence[bytes], label_bytes: int) -> tuple[Rows, Rows]:
-    """Training and test rows from the official binary files: label (the fine one last), then 3,072 pixels, again and again."""
+def from_binary(files: Mapping[str, bytes], label_bytes: int) -> tuple[Rows, Rows]:
+    """Training and test rows from the official binary files; a record is its labels, the fine one last, then pixels."""
     tables = []
-    for raw in files:
+    for name, raw in files.items():
         if not raw or len(raw) % (label_bytes + 3072):
-            raise IntegrityError("A CIFAR file does not hold a whole number of records.", AGAIN)
+            raise IntegrityError(f"{name} does not hold a whole number of records.", AGAIN)
         tables.append(torch.frombuffer(bytearray(raw), dtype=torch.uint8).view(-1, label_bytes + 3072))
     return _train_and_test([(table[:, label_bytes:], table[:, label_bytes - 1]) for table in tables])
 
@@ -58,13 +59,13 @@ def _train_and_test(batches: Sequence[Rows]) -> tuple[Rows, Rows]:
     return (torch.cat([x for x, _ in train]), torch.cat([y for _, y in train])), test
 
 
-def members(path: Path, folder: str, names: Sequence[str]) -> list[bytes]:
+def members(path: Path, folder: str, names: Sequence[str]) -> dict[str, bytes]:
     """The named files of an unpacked folder, or of an archive that is read in memory and never unpacked."""
     found = _in_folder(path, names) if path.is_dir() else _in_archive(path, {f"{folder}/{name}" for name in names})
     missing = [name for name in names if name not in found]
     if missing:
         raise IntegrityError(f"{path} lacks {', '.join(missing)}.", AGAIN)
-    return [found[name] for name in names]
+    return {name: found[name] for name in names}
 
 
 def _in_folder(folder: Path, names: Sequence[str]) -> dict[str, bytes]:
@@ -78,10 +79,11 @@ def _in_archive(path: Path, wanted: set[str]) -> dict[str, bytes]:
     found = {}
     with path.open("rb") as stream:
         try:
-            for member in (archive := tarfile.open(fileobj=stream, mode="r:gz")):
-                _check_size(path, member.size)
-                if member.name in wanted and member.isfile() and (file := archive.extractfile(member)):
-                    found[Path(member.name).name] = file.read()
+            with tarfile.open(fileobj=stream, mode="r:gz") as archive:
+                for member in archive:
+                    _check_size(path, member.size)
+                    if member.name in wanted and member.isfile() and (file := archive.extractfile(member)):
+                        found[Path(member.name).name] = file.read()
         except (tarfile.TarError, EOFError, OSError, zlib.error) as e:
             raise IntegrityError(f"{path} is truncated or damaged ({e}).", AGAIN) from e
     return found

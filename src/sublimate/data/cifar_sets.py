@@ -4,6 +4,17 @@ from __future__ import annotations
 
 from dataclasses import dataclass
 
+TEN = "airplane automobile bird cat deer dog frog horse ship truck"
+FINE = """
+apple aquarium_fish baby bear beaver bed bee beetle bicycle bottle bowl boy bridge bus butterfly camel can
+castle caterpillar cattle chair chimpanzee clock cloud cockroach couch crab crocodile cup dinosaur dolphin
+elephant flatfish forest fox girl hamster house kangaroo keyboard lamp lawn_mower leopard lion lizard lobster
+man maple_tree motorcycle mountain mouse mushroom oak_tree orange orchid otter palm_tree pear pickup_truck
+pine_tree plain plate poppy porcupine possum rabbit raccoon ray road rocket rose sea seal shark shrew skunk
+skyscraper snail snake spider squirrel streetcar sunflower sweet_pepper table tank telephone television tiger
+tractor train trout tulip turtle wardrobe whale willow_tree wolf woman worm
+"""
+
 
 @dataclass(frozen=True, kw_only=True)
 class Cifar:
@@ -24,7 +35,7 @@ class Cifar:
 
 CIFAR10 = Cifar(
     name="cifar10",
-    classes=tuple("airplane automobile bird cat deer dog frog horse ship truck".split()),
+    classes=tuple(TEN.split()),
     python=("cifar-10-python.tar.gz", "cifar-10-batches-py"),
     binary=("cifar-10-binary.tar.gz", "cifar-10-batches-bin"),
     batches=("data_batch_1", "data_batch_2", "data_batch_3", "data_batch_4", "data_batch_5", "test_batch"),
@@ -42,17 +53,7 @@ CIFAR10 = Cifar(
 
 CIFAR100 = Cifar(
     name="cifar100",
-    classes=tuple(
-        """
-        apple aquarium_fish baby bear beaver bed bee beetle bicycle bottle bowl boy bridge bus butterfly camel can
-        castle caterpillar cattle chair chimpanzee clock cloud cockroach couch crab crocodile cup dinosaur dolphin
-        elephant flatfish forest fox girl hamster house kangaroo keyboard lamp lawn_mower leopard lion lizard lobster
-        man maple_tree motorcycle mountain mouse mushroom oak_tree orange orchid otter palm_tree pear pickup_truck
-        pine_tree plain plate poppy porcupine possum rabbit raccoon ray road rocket rose sea seal shark shrew skunk
-        skyscraper snail snake spider squirrel streetcar sunflower sweet_pepper table tank telephone television tiger
-        tractor train trout tulip turtle wardrobe whale willow_tree wolf woman worm
-        """.split()
-    ),
+    classes=tuple(FINE.split()),
     python=("cifar-100-python.tar.gz", "cifar-100-python"),
     binary=("cifar-100-binary.tar.gz", "cifar-100-binary"),
     batches=("train", "test"),

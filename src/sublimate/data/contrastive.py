@@ -49,9 +49,9 @@ def pipeline(channels: int, height: int, width: int) -> tuple[K.RandomResizedCro
 
 
 def resized_crop(x: Tensor, boxes: Tensor, mirrored: Tensor) -> Tensor:
-    """Cut the boxes (N, 4 corners from the top left clockwise, x and y) and stretch each to the whole image, bilinearly.
+    """Cut the boxes and stretch each to the whole image, bilinearly: slicing and resizing, at a fifth of the time.
 
-    The same as slicing and resizing image by image, at a fifth of the time.
+    A box is its four corner pixels (x, y), clockwise from the top left; the mirrored ones come out reversed.
     """
     h, w = x.shape[2:]
     (left, top), (right, bottom) = boxes[:, 0].unbind(1), boxes[:, 2].unbind(1)

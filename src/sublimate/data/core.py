@@ -46,6 +46,34 @@ class Data:
         if not self.ids:
             object.__setattr__(self, "ids", tuple(map(str, range(self.sizes[0]))))
 
+    @classmethod
+    def from_dataset(
+        cls,
+        train: object,
+        test: object = None,
+        val: object = None,
+        *,
+        classes: Sequence[str] | None = None,
+        ids: Sequence[object] | None = None,
+        mean: Sequence[float] | None = None,
+        std: Sequence[float] | None = None,
+        flip: bool = True,
+        name: str = "dataset",
+    ) -> Data:
+        """Data from torch data sets, loaders of them, or pairs of tensors (x, y).
+
+        With `mean` and `std` rows are pixels: PIL images, uint8, or float in 0..1 (torch: channels first, numpy:
+        channels last).  Without them rows are model-ready floats.  Labels come from `.targets` or `.labels`, else
+        from one pass; class names from `.classes`, else they are numbers.
+
+        >>> x, y = torch.zeros(4, 1, 8, 8), torch.tensor([0, 1, 0, 1])
+        >>> Data.from_dataset((x, y), classes=("cat", "dog"), mean=(0.5,), std=(0.5,)).sizes
+        (4, 0, 0)
+        """
+        from .torchsets import from_dataset
+
+        return from_dataset(train, test, val, classes=classes, ids=ids, mean=mean, std=std, flip=flip, name=name)
+
     def read(self, indices: Tensor) -> tuple[Tensor, Tensor]:
         """Images and labels of these rows, as stored: before any view and before normalisation."""
         x = self.images[indices] if isinstance(self.images, Tensor) else self.images(indices)

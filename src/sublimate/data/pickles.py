@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import io
-import pickle  # noqa: S403  (only through the unpickler below)
+import pickle
 from collections.abc import Callable
 from typing import Any
 
@@ -21,13 +21,18 @@ NUMPY = {
 }
 
 
+class _Foreign(Exception):
+    """The file names something that is not on the list."""
+
+
 class _Inert:
     """Stands for every name of numpy in the file: it remembers what it was given and does nothing."""
 
     __slots__ = ("args", "state")
 
     def __init__(self, *args: Any) -> None:
-        self.args, self.state = args, None
+        self.args: tuple[Any, ...] = args
+        self.state: Any = None
 
     def __setstate__(self, state: Any) -> None:
         self.state = state
@@ -39,18 +44,18 @@ class _Unpickler(pickle.Unpickler):
             return _Inert
         if (module, name) == ("_codecs", "encode"):  # how Python 3 writes bytes for Python 2
             return lambda text, _: text.encode("latin1")
-        raise IntegrityError(f"A CIFAR file names {module}.{name}, which no such file needs.", AGAIN)
+        raise _Foreign(f"{module}.{name}")
 
 
-def read_batch(raw: bytes, label_key: str) -> tuple[Tensor, Tensor]:
+def read_batch(raw: bytes, label_key: str, name: str) -> tuple[Tensor, Tensor]:
     """Pixels (n, 3072) and labels of one batch file, both uint8."""
     try:
         batch = _Unpickler(io.BytesIO(raw), encoding="bytes").load()
         return _pixels(batch[b"data"]), torch.tensor(batch[label_key.encode()], dtype=torch.uint8)
-    except IntegrityError:
-        raise
+    except _Foreign as e:
+        raise IntegrityError(f"{name} names {e}, which no such file needs.", AGAIN) from e
     except Exception as e:  # a damaged pickle may raise nearly anything
-        raise IntegrityError(f"A CIFAR file is damaged ({type(e).__name__}: {e}).", AGAIN) from e
+        raise IntegrityError(f"{name} is damaged ({type(e).__name__}: {e}).", AGAIN) from e
 
 
 def _pixels(array: _Inert) -> Tensor:
@@ -59,4 +64,5 @@ def _pixels(array: _Inert) -> Tensor:
     if dtype.args[0] not in (b"u1", "u1"):
         raise ValueError("pixels are not bytes")
     flat = torch.frombuffer(bytearray(raw), dtype=torch.uint8)
-    return flat.reshape(shape[::-1]).T if columns_first else flat.reshape(shape)
+    rows = flat.reshape(shape[::-1]).T if columns_first else flat.reshape(shape)
+    return rows.reshape(-1, 3072)

@@ -21,10 +21,10 @@ Normalisation = tuple[tuple[float, ...], tuple[float, ...]]
 def tiles(file: Path | IO[bytes], side: int) -> Tensor:
     """The square tiles of one big picture, row by row, as (N, side, side, C)."""
     with Image.open(file) as picture:
-        pixels = torch.from_numpy(np.array(picture))
+        pixels = np.asarray(picture)
     height, width = pixels.shape[:2]
     grid = pixels.reshape(height // side, side, width // side, side, -1)
-    return grid.transpose(1, 2).reshape(-1, side, side, grid.shape[-1])
+    return torch.from_numpy(grid.swapaxes(1, 2).reshape(-1, side, side, grid.shape[-1]))
 
 
 def channel_stats(read: Reader, rows: Tensor) -> Normalisation:
@@ -34,21 +34,18 @@ def channel_stats(read: Reader, rows: Tensor) -> Normalisation:
     >>> channel_stats(x.__getitem__, torch.tensor([0]))
     ((0.5,), (0.5,))
     """
-    count, total, square, unit = 0, torch.zeros(1).double(), torch.zeros(1).double(), 1.0
-    for some in rows.split(64):  # a whole set as doubles would not fit into memory
-        x = read(some)
-        unit = 1.0 if x.is_floating_point() else 255.0
-        count += x.numel() // x.shape[1]
-        total = total + x.double().sum((0, 2, 3))
-        square = square + x.double().square_().sum((0, 2, 3))
-    mean = total / count
-    std = (square / count - mean.square()).clamp(min=0).sqrt() / unit
+    count, total, square, unit = 0, np.zeros(1), np.zeros(1), 1.0
+    for some in torch.split(rows, 256):  # a whole set as doubles would not fit into memory
+        images = read(some)
+        unit = 1.0 if images.is_floating_point() else 255.0
+        x = images.numpy().astype(np.float64)
+        count += x.size // x.shape[1]
+        total = total + x.sum((0, 2, 3))
+        square = square + np.einsum("nchw,nchw->c", x, x)
+    mean = total / max(count, 1)  # a table without training rows is refused by Data itself
+    std = np.sqrt(np.maximum(square / max(count, 1) - mean**2, 0))
     # A channel that never changes has no scale of its own.
-    return _rounded(mean / unit), tuple(s or 1.0 for s in _rounded(std))
-
-
-def _rounded(values: Tensor) -> tuple[float, ...]:
-    return tuple(round(v, 5) for v in values.tolist())
+    return tuple((mean / unit).round(5).tolist()), tuple(s or 1.0 for s in (std / unit).round(5).tolist())
 
 
 def check_normalisation(name: str, channels: int, mean: Sequence[float], std: Sequence[float]) -> Normalisation:

@@ -94,10 +94,11 @@ def _takes_generator(function: Callable[..., Tensor], **more: bool) -> bool:
     try:
         # A module's own signature is (*args, **kwargs), which says nothing.
         signature = inspect.signature(function.forward if isinstance(function, nn.Module) else function)
-        second = signature.bind(None, None, **more) and list(signature.parameters.values())[1:2]
+        signature.bind(None, None, **more)
     except (TypeError, ValueError):
         return False
-    # (x, strength=0.5) would take a generator for its strength.
+    # (x, strength=0.5) would take the generator for its strength.
+    second = list(signature.parameters.values())[1:2]
     return all(p.default is p.empty or p.name == "generator" for p in second)
 
 

@@ -28,6 +28,8 @@ class Identity(NamedTuple):
 def identify(shapes: Shapes) -> Identity | None:
     """The architecture whose names and shapes are exactly these; None for a foreign state dict.
 
+    The size is 32 where the shapes do not depend on it.
+
     >>> network = build("small-cnn", 7, channels=1, size=8)
     >>> identify({name: tuple(tensor.shape) for name, tensor in network.state_dict().items()})
     Identity(architecture='small-cnn', classes=7, channels=1, size=32)
@@ -36,7 +38,7 @@ def identify(shapes: Shapes) -> Identity | None:
         example = _shapes(Identity(name, 2, 3, 32))
         if example.keys() != shapes.keys():
             continue
-        first, *_, head_weight, head_bias = example
+        first, *_, head_bias = example
         if len(shapes[first]) != 4 or len(shapes[head_bias]) != 1:
             continue
         for size in SIZES:

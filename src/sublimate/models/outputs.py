@@ -10,7 +10,9 @@ from ..errors import InputRefused
 
 
 def logits(output: object) -> Tensor:
-    """The logits (N, classes) in a network's answer: a tensor, `.logits`, `["logits"]`, or the first of a tuple of these.
+    """The logits (N, classes) in a network's answer.
+
+    They are the tensor itself, its `.logits`, its `["logits"]`, or one of these as the first of a tuple or list.
 
     >>> import torch
     >>> logits((torch.zeros(2, 3), "attention")).shape

@@ -5,13 +5,13 @@ from __future__ import annotations
 import copy
 
 import torch
-from torch import nn
+from torch import Tensor, nn
 
 from ..errors import InputRefused
 
 
 def reset(model: nn.Module) -> None:
-    """Re-initialise every parameter and buffer in place, from torch's global random state, or change nothing and refuse.
+    """Re-initialise all parameters and buffers in place, from torch's global random state, or refuse, changing nothing.
 
     Each module that owns state is asked for `reset_parameters` (`_reset_parameters` in torch's attention).
 
@@ -40,15 +40,18 @@ def _reset_own(name: str, module: nn.Module) -> None:
 
 def _forget_all_values(model: nn.Module) -> None:
     """A `reset_parameters` that leaves one of its tensors out is then caught, not trusted."""
-    for tensor in model.state_dict().values():
-        if tensor.is_floating_point():
-            tensor.fill_(float("nan"))
+    for tensor in _float_state(model).values():
+        tensor.fill_(float("nan"))
 
 
 def _refuse_survivors(model: nn.Module) -> None:
-    for key, tensor in model.state_dict().items():
-        if tensor.is_floating_point() and bool(tensor.isnan().any()):
+    for key, tensor in _float_state(model).items():
+        if bool(tensor.isnan().any()):
             raise _cannot(key)
+
+
+def _float_state(model: nn.Module) -> dict[str, Tensor]:
+    return {k: t for k, t in model.state_dict().items() if isinstance(t, Tensor) and t.is_floating_point()}
 
 
 def _cannot(what: str) -> InputRefused:

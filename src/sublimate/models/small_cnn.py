@@ -19,7 +19,7 @@ class SmallCnn(nn.Module):
     def __init__(self, *, classes: int, channels: int, size: int) -> None:
         super().__init__()
         if size < 4:
-            raise InputRefused(f"small-cnn halves the image twice and cannot take {size}x{size}.", "Enlarge the images.")
+            raise InputRefused(f"small-cnn halves the image twice and cannot take {size}x{size}.", "Enlarge the image.")
         self.conv1, self.bn1 = Conv(channels, 32, kernel=3), nn.BatchNorm2d(32)
         self.conv2, self.bn2 = Conv(32, 64, kernel=3), nn.BatchNorm2d(64)
         self.conv3, self.bn3 = Conv(64, 64, kernel=3), nn.BatchNorm2d(64)

@@ -2,11 +2,11 @@
 
 from __future__ import annotations
 
-from dataclasses import fields
 from typing import Any
 
-from ..errors import InputRefused, UsageError, unknown
+from ..errors import UsageError, unknown
 from .base import Unlearner
+from .options import check_names
 from .siamese import Siamese
 
 METHODS: dict[str, type[Unlearner]] = {"siamese": Siamese}
@@ -29,10 +29,5 @@ def method(name: str, **options: Any) -> Unlearner:
     """
     if name not in METHODS:
         raise unknown(UsageError, "method", [name], METHODS)
-    known = {f.name for f in fields(METHODS[name])}
-    if wrong := [option for option in options if option not in known]:
-        raise unknown(UsageError, f"option of {name}", wrong, sorted(known))
-    try:
-        return METHODS[name](**options)
-    except (TypeError, ValueError) as error:
-        raise InputRefused(f"The options of {name} do not fit: {error}", "See `sublimate erase --help`.") from None
+    check_names(METHODS[name], options)
+    return METHODS[name](**options)

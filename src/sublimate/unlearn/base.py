@@ -17,12 +17,13 @@ from ..data.batches import Batches, Meter
 from ..data.views import View
 from ..data.views import view as find_view
 from ..errors import InputRefused, UnlearningFailed
-from ..inference import accuracy, confidence, device_of, modes_kept, predict, prepare
+from ..inference import accuracy, confidence, device_of, predict, prepare
 from ..loop import Loop, Measured, Phase, Progress, Saver
 from ..models.outputs import logits as as_logits
 from ..randomness import derive, guarded, stream
 from ..splits import Part
-from .checks import check_job, to_part
+from .checks import check_job, check_overlap, to_part
+from .options import check_values
 
 
 @dataclass(kw_only=True, eq=False)
@@ -107,6 +108,9 @@ class Unlearner(ABC):
     seed: int = 0
     norm: Literal["eval", "train"] = "train"  # mode of the whole network during the run: batch norm, dropout
 
+    def __post_init__(self) -> None:
+        check_values(self)
+
     @abstractmethod
     def phases(self, job: Job) -> Iterator[Phase]:
         """The phases of the method, in order; whatever they need of the untouched network is `job.original`."""
@@ -145,6 +149,7 @@ class Unlearner(ABC):
     ) -> Outcome:
         """Like `unlearn`, with the record of the run; `saver` keeps the state of an unfinished one."""
         record = Record(method=self.name, options=self.options())
+        check_overlap(forget, retain)
         parts = to_part(forget, "forget"), to_part(retain, "retain"), None if val is None else to_part(val, "val")
         with guarded():
             shares = check_job(model, *parts, ratios, record.warnings)

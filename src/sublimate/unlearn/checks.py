@@ -89,7 +89,6 @@ def check_job(
     for part in (forget, retain):
         if len(part) == 0:
             raise InputRefused(f"The {part.name} set is empty.", "Give at least one record.")
-    check_overlap(forget, retain)
     K = check_network(model, forget)
     for part in filter(None, (retain, val)):
         check_network(model, part)

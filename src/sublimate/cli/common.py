@@ -1,0 +1,111 @@
+"""Options that many commands share, and the set-up of a run."""
+
+from __future__ import annotations
+
+import json as jsonlib
+import signal
+from collections.abc import Iterator
+from contextlib import contextmanager
+from pathlib import Path
+from typing import TYPE_CHECKING, Annotated, Any
+
+import typer
+
+from ..errors import InputRefused, UsageError
+from .ui import Ui
+
+if TYPE_CHECKING:
+    from ..data.core import Data
+    from ..networks import Network
+
+RUN, FOREIGN = "Run", "Foreign files"
+
+DataName = Annotated[
+    str, typer.Option("--data", help="digits, fashion-mini, cifar10, cifar100, a folder, an .npz, or module:function.")
+]
+Forget = Annotated[
+    str | None,
+    typer.Option(
+        "--forget", help="class:cat,truck · class:automobile@90% · random@10% · ids:FILE · id:7,19", metavar="REQUEST"
+    ),
+]
+Size = Annotated[int | None, typer.Option("--size", help="Resize images of a folder to this side.")]
+Arch = Annotated[
+    str | None, typer.Option("--arch", help="Built-in name or module:function.", rich_help_panel=FOREIGN)
+]
+Mean = Annotated[str | None, typer.Option("--mean", help="0.485,0.456,0.406", rich_help_panel=FOREIGN)]
+Std = Annotated[str | None, typer.Option("--std", help="0.229,0.224,0.225", rich_help_panel=FOREIGN)]
+Seed = Annotated[int, typer.Option("--seed", help="Of everything random.", rich_help_panel=RUN)]
+Threads = Annotated[int | None, typer.Option("--threads", help="CPU threads.", rich_help_panel=RUN)]
+Device = Annotated[str, typer.Option("--device", help="cpu, cuda, cuda:1, mps or auto.", rich_help_panel=RUN)]
+Json = Annotated[bool, typer.Option("--json", help="One JSON object on stdout, prose to stderr.", rich_help_panel=RUN)]
+Quiet = Annotated[bool, typer.Option("--quiet", help="No progress, no prose.", rich_help_panel=RUN)]
+
+
+def start(threads: int | None, device: str, json: bool, quiet: bool) -> tuple[Ui, str]:
+    """The screen, and the device to use; sets threads and a malloc that keeps its pages."""
+    import torch
+
+    from ..runtime import find_device, keep_pages
+
+    keep_pages()
+    if threads is not None:
+        if threads < 1:
+            raise UsageError(f"There cannot be {threads} threads.", "Give at least 1.")
+        torch.set_num_threads(threads)
+    return Ui(json=json, quiet=quiet), find_device(device)
+
+
+@contextmanager
+def signals() -> Iterator[Any]:
+    """SIGINT and SIGTERM ask the run to save and stop; a second one ends it at once."""
+    asked: list[int] = []
+
+    def ask(number: int, frame: object) -> None:
+        if asked:
+            signal.signal(number, signal.SIG_DFL)
+        asked.append(number)
+
+    before = {number: signal.signal(number, ask) for number in (signal.SIGINT, signal.SIGTERM)}
+    try:
+        yield lambda: bool(asked)
+    finally:
+        for number, handler in before.items():
+            signal.signal(number, handler)
+
+
+def numbers(text: str | None, option: str) -> tuple[float, ...] | None:
+    """Numbers separated by commas, in brackets or not.
+
+    >>> numbers("[0.5, 0.25]", "--mean")
+    (0.5, 0.25)
+    """
+    if text is None:
+        return None
+    try:
+        return tuple(float(part) for part in text.strip("[]() ").split(","))
+    except ValueError:
+        raise InputRefused(f"{option} {text!r} is no list of numbers.", "Write, say, 0.485,0.456,0.406.") from None
+
+
+def open_model(
+    path: Path, data: Data, arch: str | None, mean: str | None, std: str | None, device: str, ui: Ui
+) -> Network:
+    """Load a network as the options describe it, and say what was assumed."""
+    from ..networks import open_network
+
+    network = open_network(
+        path, data, arch=arch, mean=numbers(mean, "--mean"), std=numbers(std, "--std"), device=device
+    )
+    for note in network.notes:
+        ui.note(note)
+    return network
+
+
+def run_key(**parts: Any) -> str:
+    """What an unfinished run is known by: all it depends on, the thread count and the versions included."""
+    import torch
+
+    from ..networks import versions
+
+    return jsonlib.dumps(parts | {"threads": torch.get_num_threads(), "versions": versions()}, sort_keys=True, default=str)

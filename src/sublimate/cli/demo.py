@@ -1,0 +1,111 @@
+"""`sublimate demo`: train on digits, forget one, compare with a network that never saw it."""
+
+from __future__ import annotations
+
+import time
+from pathlib import Path
+from typing import TYPE_CHECKING, Annotated
+
+import typer
+
+from .common import Device, Json, Quiet, Seed, Threads, start
+from .story import story_of
+
+if TYPE_CHECKING:
+    from torch import nn
+
+    from ..data.core import Data
+    from ..report.rows import Row
+    from ..splits import Split
+    from .ui import Ui
+
+EXAMPLE = "sublimate demo --out demo"
+REQUEST, MODEL = "class:3", "small-cnn"
+
+
+def run(
+    out: Annotated[Path, typer.Option("--out", help="Folder for the networks and the page.")] = Path("demo"),
+    seed: Seed = 0,
+    threads: Threads = None,
+    device: Device = "auto",
+    json: Json = False,
+    quiet: Quiet = False,
+) -> None:
+    """Erase a class from a digit classifier and compare with Retrain; ends with the path of a page."""
+    ui, device = start(threads, device, json, quiet)
+    from ..data.sources import load
+    from ..files import check_writable
+    from ..report.page import write_page
+    from ..report.tables import meaning_lines, score_table
+    from ..splits import split
+
+    page = out / "report.html"
+    out.mkdir(parents=True, exist_ok=True)
+    check_writable(page)
+    data = load("digits")
+    chosen = split(data, REQUEST, seed=seed)
+    original, first = _trained(ui, data, chosen, "Original", seed, device, out)
+    rows = [first, _trained(ui, data, chosen, "Retrain", seed, device, out)[1]]
+    for preset in ("paper", "auto"):
+        rows.append(_erased(ui, original, chosen, preset, seed, out))
+    story = story_of(data, chosen, MODEL, rows, "Retrain", command=f"sublimate demo --out {out} --seed {seed}")
+    write_page(story, page)
+    ui.say(score_table(story))
+    for line in meaning_lines(story):
+        ui.say(line)
+    ui.say(f"Report: {page.resolve()}")
+    ui.result({"report": str(page), "split": chosen.fingerprint, "rows": [row.name for row in rows]})
+
+
+def _trained(
+    ui: Ui, data: Data, chosen: Split, name: str, seed: int, device: str, out: Path
+) -> tuple[nn.Module, Row]:
+    from ..audits.evaluation import evaluate
+    from ..checkpoint import save_checkpoint
+    from ..networks import describe, factory
+    from ..report.rows import Row
+    from ..splits import Part
+    from ..training import find_recipe, fit
+
+    recipe, rows = find_recipe("fast"), data.train if name == "Original" else chosen.retain
+    began = time.perf_counter()
+    with ui.steps(name) as progress:
+        model, loop = fit(
+            factory(MODEL, data), Part(data, rows, "train"), recipe, seed=seed, device=device, progress=progress
+        )
+    seconds = time.perf_counter() - began
+    meta = describe(
+        MODEL, data, recipe=recipe.describe() | {"seed": seed}, split=None if name == "Original" else chosen.fingerprint
+    )
+    save_checkpoint(out / f"{name.lower()}.safetensors", model.state_dict(), meta=meta)
+    scores = evaluate(model, chosen)
+    return model, Row(name=name, scores=scores, seconds=seconds, samples=sum(loop.meter.values()))
+
+
+def _erased(ui: Ui, original: nn.Module, chosen: Split, preset: str, seed: int, out: Path) -> Row:
+    from ..audits.evaluation import evaluate
+    from ..checkpoint import digest_of, save_checkpoint
+    from ..networks import describe
+    from ..pipeline import erase_split
+    from ..report.rows import Row
+
+    name = "Siamese as in the paper" if preset == "paper" else "Siamese auto"
+    with ui.steps(name) as progress:
+        result = erase_split(
+            original, chosen, method="siamese", preset=preset, options={"seed": seed}, evaluated=False, progress=progress
+        )
+    meta = describe(
+        MODEL,
+        chosen.data,
+        split=chosen.fingerprint,
+        parent=digest_of(original.state_dict()),
+        method={"name": "siamese", "options": dict(result.record.options), "choices": result.record.choices},
+    )
+    save_checkpoint(out / f"siamese-{preset}.safetensors", result.model.state_dict(), meta=meta)
+    return Row(
+        name=name,
+        scores=evaluate(result.model, chosen),
+        seconds=result.seconds,
+        samples=result.samples,
+        record=result.record,
+    )

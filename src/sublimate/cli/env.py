@@ -1,0 +1,40 @@
+"""`sublimate env`: what to paste into a bug report."""
+
+from __future__ import annotations
+
+from .common import Json, Quiet
+
+EXAMPLE = "sublimate env"
+
+
+def run(json: Json = False, quiet: Quiet = False) -> None:
+    """Versions, device, threads and where things are kept."""
+    import os
+    import platform
+    from importlib.metadata import PackageNotFoundError, version
+
+    import torch
+
+    from ..cache import cache_dir
+    from ..networks import versions
+    from ..runtime import find_device
+    from .ui import Ui
+
+    ui, found = Ui(json=json, quiet=quiet), versions()
+    for package in ("scikit-learn", "kornia", "pillow", "plotly", "typer", "rich"):
+        try:
+            found[package] = version(package)
+        except PackageNotFoundError:
+            found[package] = "missing"
+    facts = {
+        "versions": found,
+        "platform": platform.platform(),
+        "cores": os.cpu_count(),
+        "threads": torch.get_num_threads(),
+        "device": find_device("auto"),
+        "cache": str(cache_dir()),
+        "data": os.environ.get("SUBLIMATE_DATA"),
+    }
+    for name, value in (found | {k: v for k, v in facts.items() if k != "versions"}).items():
+        ui.say(f"{name:<14}{value if value is not None else '(not set)'}")
+    ui.result(facts)

@@ -1,0 +1,199 @@
+"""`sublimate erase`: the main job."""
+
+from __future__ import annotations
+
+from dataclasses import asdict
+from pathlib import Path
+from typing import TYPE_CHECKING, Annotated, Any
+
+import typer
+
+from ..errors import InputRefused, UsageError
+from .common import (
+    Arch,
+    DataName,
+    Device,
+    Json,
+    Mean,
+    Quiet,
+    Seed,
+    Size,
+    Std,
+    Threads,
+    open_model,
+    run_key,
+    signals,
+    start,
+)
+
+if TYPE_CHECKING:
+    from ..networks import Network
+    from ..pipeline import Result
+    from ..splits import Split
+    from .ui import Ui
+
+EXAMPLE = "sublimate erase --model original.safetensors --data digits --forget class:3 --out erased.safetensors"
+
+
+def run(
+    model: Annotated[Path, typer.Option("--model", help="The network: ours, or a state dict (.pt .pth .safetensors).")],
+    data: DataName,
+    forget: Annotated[
+        str,
+        typer.Option(
+            "--forget", metavar="REQUEST", help="class:cat,truck · class:automobile@90% · random@10% · ids:FILE · id:7,19"
+        ),
+    ],
+    out: Annotated[Path, typer.Option("--out", help="The erased network, in the layout of --model.")],
+    method: Annotated[str, typer.Option("--method", help="How; see the README.")] = "siamese",
+    preset: Annotated[str, typer.Option("--preset", help="auto, paper, or a preset file.")] = "auto",
+    few: Annotated[str, typer.Option("--few", help="Retained records it may read, or all.")] = "1000",
+    set_: Annotated[list[str], typer.Option("--set", help="An option of the method, say lr=1e-3.")] = [],  # noqa: B006
+    reference: Annotated[Path | None, typer.Option("--reference", help="A Retrain to compare with.")] = None,
+    report: Annotated[Path | None, typer.Option("--report", help="Write a page about it (HTML).")] = None,
+    dry_run: Annotated[bool, typer.Option("--dry-run", help="Say what would happen, and what it costs.")] = False,
+    no_evaluate: Annotated[bool, typer.Option("--no-evaluate", help="Skip the figures before and after.")] = False,
+    size: Size = None,
+    arch: Arch = None,
+    mean: Mean = None,
+    std: Std = None,
+    seed: Seed = 0,
+    threads: Threads = None,
+    device: Device = "auto",
+    json: Json = False,
+    quiet: Quiet = False,
+) -> None:
+    """Erase what REQUEST names from a trained network; the result loads wherever the original did."""
+    ui, device = start(threads, device, json, quiet)
+    from ..data.sources import load
+    from ..files import check_writable
+    from ..splits import split
+
+    for path in filter(None, (out, report)):
+        check_writable(path)
+        if path.exists() and path.samefile(model):
+            raise InputRefused(f"{path} is the original itself.", "Give the erased network another name.")
+    table = load(data, size=size)
+    network = open_model(model, table, arch, mean, std, device, ui)
+    chosen = split(network.data, forget, few=_budget(few), seed=seed)
+    for note in chosen.notes:
+        ui.note(note)
+    options = {"seed": seed} | _options(set_)
+    if dry_run:
+        from .dryrun import tell
+
+        tell(ui, network, chosen, method, preset, options)
+        return
+    result = _run(ui, network, chosen, method, preset, options, not no_evaluate)
+    digest = _write(out, network, result)
+    _tell(ui, network, result, reference, report, device, out)
+    ui.result(_json(out, digest, result))
+
+
+def _budget(few: str) -> Any:
+    if few == "all":
+        return few
+    if not few.isdigit():
+        raise UsageError(f"--few {few!r} is no number.", "Give a number of records, or all.")
+    return int(few)
+
+
+def _options(pairs: list[str]) -> dict[str, Any]:
+    from ..unlearn.options import from_text
+
+    for pair in pairs:
+        if "=" not in pair:
+            raise UsageError(f"--set {pair!r} names no value.", "Write, say, --set lr=1e-3.")
+    return {name.strip(): from_text(value.strip()) for name, _, value in (pair.partition("=") for pair in pairs)}
+
+
+def _run(
+    ui: Ui, network: Network, chosen: Split, method: str, preset: str, options: dict[str, Any], evaluated: bool
+) -> Result:
+    from ..checkpoint import digest_of
+    from ..pipeline import erase_split
+    from ..store import Store
+
+    key = dict(erase=method, preset=preset, options=options, split=chosen.fingerprint, few=len(chosen.few))
+    slots = [
+        Store().slot(run_key(part=part, model=digest_of(network.model.state_dict()), mean=network.data.mean, **key))
+        for part in ("probe", "run")
+    ]
+    ui.say(f"Erasing {chosen.request.text}: {len(chosen.forget)} of {network.data.sizes[0]} records, by {method}.")
+    with signals() as interrupted, ui.steps(method) as progress:
+        result = erase_split(
+            network.model, chosen, method=method, preset=preset, options=options, evaluated=evaluated,
+            progress=progress, savers=(slots[0], slots[1]), interrupted=interrupted,
+        )  # fmt: skip
+    for slot in slots:
+        slot.clear()
+    return result
+
+
+def _write(out: Path, network: Network, result: Result) -> str:
+    from ..checkpoint import digest_of, save_checkpoint
+    from ..files import sha256
+    from ..networks import describe
+
+    record = result.record
+    meta = describe(
+        network.architecture,
+        network.data,
+        recipe=network.checkpoint.meta.recipe if network.checkpoint.meta else {},
+        split=result.split.fingerprint,
+        parent=digest_of(network.model.state_dict()),
+        method={"name": record.method, "options": dict(record.options), "choices": record.choices},
+    )
+    layout = network.checkpoint.layout if network.checkpoint.meta is None else None
+    save_checkpoint(out, result.model.cpu().state_dict(), meta=meta, layout=layout)
+    return sha256(out)
+
+
+def _tell(
+    ui: Ui, network: Network, result: Result, reference: Path | None, report: Path | None, device: str, out: Path
+) -> None:
+    from ..report.rows import Row
+    from ..report.tables import meaning_lines, score_table
+    from .story import story_of
+
+    for warning in result.record.warnings:
+        ui.warn(warning)
+    for name, value in result.record.choices.items():
+        ui.note(f"{name}: {value}")
+    if result.before and result.after:
+        rows = [Row(name="Original", scores=result.before)]
+        if reference:
+            from ..audits.evaluation import evaluate
+            from ..splits import same
+
+            retrain = open_model(reference, network.data, None, None, None, device, ui)
+            same(retrain.split, result.split.fingerprint, reference.name)
+            rows.append(Row(name="Retrain", scores=evaluate(retrain.model, result.split)))
+        rows.append(
+            Row(name="Erased", scores=result.after, seconds=result.seconds, samples=result.samples, record=result.record)
+        )
+        story = story_of(network.data, result.split, network.architecture, rows, "Retrain" if reference else None)
+        ui.say(score_table(story))
+        for line in meaning_lines(story):
+            ui.say(line)
+        if report:
+            from ..report.page import write_page
+
+            write_page(story, report)
+            ui.say(f"Report: {report}")
+    ui.say(f"Stopped: {result.record.stopped}. Written: {out}")
+
+
+def _json(out: Path, digest: str, result: Result) -> dict[str, Any]:
+    return {
+        "out": str(out),
+        "sha256": digest,
+        "split": result.split.fingerprint,
+        "before": asdict(result.before) if result.before else None,
+        "after": asdict(result.after) if result.after else None,
+        "seconds": round(result.seconds, 3),
+        "samples": result.samples,
+        "stopped": result.record.stopped,
+        "choices": result.record.choices,
+        "warnings": result.record.warnings,
+    }

@@ -1,0 +1,125 @@
+"""`sublimate evaluate`: the paper's figures of one or several networks."""
+
+from __future__ import annotations
+
+from dataclasses import asdict
+from pathlib import Path
+from typing import TYPE_CHECKING, Annotated, Any
+
+import typer
+
+from .common import (
+    Arch,
+    DataName,
+    Device,
+    Forget,
+    Json,
+    Mean,
+    Quiet,
+    Seed,
+    Size,
+    Std,
+    Threads,
+    open_model,
+    start,
+)
+
+if TYPE_CHECKING:
+    from ..audits.evaluation import Scores
+    from ..data.core import Data
+    from ..networks import Network
+    from ..splits import Split
+    from .ui import Ui
+
+EXAMPLE = "sublimate evaluate --model original.safetensors --model erased.safetensors --data digits --forget class:3"
+
+
+def run(
+    model: Annotated[list[Path], typer.Option("--model", help="A network; may be given several times.")],
+    data: DataName,
+    forget: Forget = None,
+    reference: Annotated[Path | None, typer.Option("--reference", help="The Retrain to measure gaps against.")] = None,
+    sample: Annotated[int | None, typer.Option("--sample", min=1, help="At most so many rows per part.")] = None,
+    size: Size = None,
+    arch: Arch = None,
+    mean: Mean = None,
+    std: Std = None,
+    seed: Seed = 0,
+    threads: Threads = None,
+    device: Device = "auto",
+    json: Json = False,
+    quiet: Quiet = False,
+) -> None:
+    """Accuracies on what was kept and forgotten, and the paper's attack; without --forget, the test accuracy."""
+    ui, device = start(threads, device, json, quiet)
+    from ..data.sources import load
+    from ..report.rows import Row
+    from ..splits import same, split
+
+    table = load(data, size=size)
+    chosen = split(table, forget, seed=seed) if forget else None
+    for note in chosen.notes if chosen else ():
+        ui.note(note)
+    networks = [open_model(p, table, arch, mean, std, device, ui) for p in (*model, *([reference] if reference else ()))]
+    if chosen:
+        for network in networks:
+            same(network.split, chosen.fingerprint, network.path.name)
+    rows = [Row(name=n.path.name, scores=_scores(n, table, chosen, sample, ui)) for n in networks]
+    target = rows[-1].scores if reference else None
+    _show(ui, table, chosen, rows, bool(reference))
+    ui.result(_json(chosen, list(map(str, model)), [row.scores for row in rows[: len(model)]], target))
+
+
+def _scores(network: Network, table: Data, chosen: Split | None, sample: int | None, ui: Ui) -> Scores:
+    from dataclasses import replace
+
+    from ..audits.evaluation import Scores, evaluate, parts, whole_test_accuracy
+
+    if chosen is None:
+        with ui.count(network.path.name, len(table.test)) as tick:
+            return Scores(ta=whole_test_accuracy(network.model, network.data, sample=sample, tick=tick))
+    own = replace(chosen, data=network.data)
+    with ui.count(network.path.name, sum(map(len, parts(own, sample)))) as tick:
+        return evaluate(network.model, own, sample=sample, tick=tick)
+
+
+def _show(ui: Ui, table: Data, chosen: Split | None, rows: list[Any], with_reference: bool) -> None:
+    from ..report.rows import Story
+    from ..report.tables import meaning_lines, score_table
+
+    story = Story(
+        title=f"Evaluation on {table.name}",
+        request=chosen.request.text if chosen else "",
+        data=table.name,
+        model="",
+        split=chosen.fingerprint if chosen else "",
+        counts=_counts(chosen) if chosen else {"test": len(table.test)},
+        rows=rows,
+        reference=rows[-1].name if with_reference else None,
+    )
+    ui.say(score_table(story))
+    for line in meaning_lines(story):
+        ui.say(line)
+
+
+def _counts(chosen: Split) -> dict[str, int]:
+    import torch
+
+    named, test = chosen.named_classes, chosen.data.labels[chosen.data.test]
+    gone = int(torch.isin(test, named).sum()) if named is not None else 0
+    return {
+        "forget": len(chosen.forget),
+        "retain": len(chosen.retain),
+        "test_forget": gone,
+        "test_retain": len(test) - gone,
+    }
+
+
+def _json(chosen: Split | None, paths: list[str], scores: list[Scores], target: Scores | None) -> dict[str, Any]:
+    if chosen is None:
+        return {"models": [{"model": path, "ta": own.ta} for path, own in zip(paths, scores, strict=True)]}
+    found = [
+        {"model": path, **asdict(own), "gap": own.gap(target) if target else None}
+        for path, own in zip(paths, scores, strict=True)
+    ]
+    return {"split": chosen.fingerprint, "n": _counts(chosen), "models": found}

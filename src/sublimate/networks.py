@@ -1,0 +1,152 @@
+"""From a checkpoint file to a network that runs, and back: architecture, head, normalisation."""
+
+from __future__ import annotations
+
+import importlib
+import inspect
+import os
+import platform
+import sys
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any
+
+import numpy
+import safetensors
+import torch
+from torch import nn
+
+from . import __version__
+from .checkpoint import Checkpoint, Meta, fit, load_checkpoint
+from .data.core import Data
+from .errors import InputRefused, UsageError, unknown
+from .models.identify import identify
+from .models.registry import MODELS, build
+
+
+@dataclass(frozen=True, kw_only=True, eq=False)
+class Network:
+    """A network in evaluation mode, the data as it takes them, and the file it came from."""
+
+    path: Path
+    model: nn.Module
+    data: Data
+    checkpoint: Checkpoint
+    architecture: str
+    notes: tuple[str, ...]
+
+    @property
+    def split(self) -> str | None:
+        """Fingerprint of the split the network was made on, when the file says so."""
+        return self.checkpoint.meta.split if self.checkpoint.meta else None
+
+
+def factory(architecture: str, data: Data) -> Callable[[], nn.Module]:
+    """A maker of fresh networks: one of ours by name, or `module:function` (called with the class count if it asks)."""
+    channels, height, _ = data.shape
+    if architecture in MODELS:
+        return lambda: build(architecture, len(data.classes), channels=channels, size=height)
+    module, colon, name = architecture.partition(":")
+    if not colon:
+        raise unknown(UsageError, "model", [architecture], MODELS)
+    sys.path.insert(0, os.getcwd())
+    try:
+        made = getattr(importlib.import_module(module), name)
+    except (ImportError, AttributeError) as error:
+        raise InputRefused(f"{architecture} cannot be imported: {error}.", "Give module:function as Python sees it.") from None
+    finally:
+        sys.path.pop(0)
+    asks = [p for p in inspect.signature(made).parameters.values() if p.default is p.empty and p.kind <= p.POSITIONAL_OR_KEYWORD]
+
+    def fresh() -> nn.Module:
+        model = made(len(data.classes)) if asks else made()
+        if not isinstance(model, nn.Module):
+            raise InputRefused(f"{architecture} gave a {type(model).__name__}.", "It must return a torch.nn.Module.")
+        return model
+
+    return fresh
+
+
+def open_network(
+    path: Path,
+    data: Data,
+    *,
+    arch: str | None = None,
+    mean: Sequence[float] | None = None,
+    std: Sequence[float] | None = None,
+    device: str = "cpu",
+) -> Network:
+    """Load a checkpoint of ours or of others; nothing in the file is executed."""
+    checkpoint = load_checkpoint(path)
+    architecture = arch or _architecture(checkpoint, path)
+    model = factory(architecture, data)()
+    fit(model, checkpoint)
+    seen, notes = _normalised(checkpoint, data, mean, std)
+    if checkpoint.layout.dropped:
+        notes += (f"Not kept from {path.name}, it may hold traces: {', '.join(checkpoint.layout.dropped)}.",)
+    return Network(
+        path=path,
+        model=model.to(device).eval(),
+        data=seen,
+        checkpoint=checkpoint,
+        architecture=architecture,
+        notes=notes,
+    )
+
+
+def _architecture(checkpoint: Checkpoint, path: Path) -> str:
+    if checkpoint.meta is not None:
+        return checkpoint.meta.architecture
+    identity = identify({name: tuple(tensor.shape) for name, tensor in checkpoint.state.items()})
+    if identity is None:
+        raise InputRefused(
+            f"{path.name} fits none of the built-in networks.",
+            f"Give --arch module:function, or one of {', '.join(MODELS)}.",
+        )
+    return identity.architecture
+
+
+def _normalised(
+    checkpoint: Checkpoint, data: Data, mean: Sequence[float] | None, std: Sequence[float] | None
+) -> tuple[Data, tuple[str, ...]]:
+    if (mean is None) != (std is None):
+        raise UsageError("Only one of --mean and --std is given.", "Give both, or none.")
+    found = (mean, std) if mean is not None and std is not None else checkpoint.normalisation
+    if found is None:
+        own = f"mean {data.mean}, std {data.std}" if data.pixels else "none"
+        return data, (f"The file names no normalisation: the data's own is used ({own}).",)
+    channels = data.shape[0]
+    if len(found[0]) != channels or len(found[1]) != channels or min(found[1]) <= 0:
+        raise InputRefused(
+            f"The normalisation has {len(found[0])} means and {len(found[1])} deviations for {channels} channels.",
+            "Give one mean and one positive std per channel.",
+        )
+    return data.normalised(*found), ()
+
+
+def describe(architecture: str, data: Data, **facts: Any) -> Meta:
+    """What our files say about a network: how to build it, how to feed it, how it was made, with which versions."""
+    channels, height, width = data.shape
+    return Meta(
+        architecture=architecture,
+        classes=data.classes,
+        channels=channels,
+        size=(height, width),
+        mean=data.mean,
+        std=data.std,
+        flip=data.flip,
+        versions=versions(),
+        **facts,
+    )
+
+
+def versions() -> dict[str, str]:
+    """The versions a result depends on."""
+    return {
+        "sublimate": __version__,
+        "torch": torch.__version__,
+        "numpy": numpy.__version__,
+        "safetensors": safetensors.__version__,
+        "python": platform.python_version(),
+    }

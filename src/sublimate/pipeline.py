@@ -1,0 +1,119 @@
+"""The whole flow on one screen: request → split → unlearn → evaluate."""
+
+from __future__ import annotations
+
+import time
+from collections.abc import Callable, Iterable, Mapping
+from dataclasses import dataclass
+from typing import Any, Literal
+
+from torch import nn
+
+from .audits.evaluation import Scores, evaluate
+from .audits.records import check_records
+from .data.core import Data
+from .loop import Progress, Saver
+from .networks import factory
+from .request import Request
+from .splits import Part, Split, split
+from .training import find_recipe, fit
+from .unlearn.base import Record
+from .unlearn.presets import configure
+
+
+@dataclass(frozen=True, kw_only=True, eq=False)
+class Result:
+    """An erased network and what is known about it."""
+
+    model: nn.Module
+    before: Scores | None
+    after: Scores | None
+    split: Split
+    record: Record
+    seconds: float  # of the method alone, its choices included
+
+    @property
+    def samples(self) -> int:
+        """How many images the method read."""
+        return sum(self.record.samples.values())
+
+
+def erase(
+    model: nn.Module,
+    data: Data,
+    request: Request | str,
+    *,
+    method: str = "siamese",
+    preset: str = "auto",
+    few: int | Literal["all"] = 1000,
+    seed: int = 0,
+    exclude: Iterable[str] = (),
+    progress: Callable[[Progress], None] | None = None,
+    **options: Any,
+) -> Result:
+    """Erase what the request names from a copy of the network, and say how it scores before and after.
+
+    >>> import sublimate as sm
+    >>> data = sm.load("digits")
+    >>> model = sm.train(data, "small-cnn", epochs=2)
+    >>> result = sm.erase(model, data, "class:3", few=200)
+    >>> result.before.acc_df > result.after.acc_df
+    True
+    """
+    chosen = split(data, request, few=few, seed=seed, exclude=exclude)
+    return erase_split(model, chosen, method=method, preset=preset, options={"seed": seed} | options, progress=progress)
+
+
+def erase_split(
+    model: nn.Module,
+    chosen: Split,
+    *,
+    method: str,
+    preset: str,
+    options: Mapping[str, Any],
+    evaluated: bool = True,
+    progress: Callable[[Progress], None] | None = None,
+    savers: tuple[Saver | None, Saver | None] = (None, None),  # of the choices, of the run
+    interrupted: Callable[[], bool] = lambda: False,
+) -> Result:
+    """`erase` for a split that is already made; killed and called again it continues."""
+    began = time.perf_counter()
+    unlearner, choices = configure(method, preset, options, model, chosen, progress, savers[0], interrupted)
+    outcome = unlearner.run(
+        model,
+        chosen.forget_set,
+        chosen.few_set,
+        ratios=chosen.ratios,
+        val=chosen.val_set,
+        progress=progress,
+        saver=savers[1],
+        interrupted=interrupted,
+    )
+    seconds = time.perf_counter() - began
+    outcome.record.choices = choices | outcome.record.choices
+    check_records(outcome.model, chosen)
+    return Result(
+        model=outcome.model,
+        before=evaluate(model, chosen) if evaluated else None,
+        after=evaluate(outcome.model, chosen) if evaluated else None,
+        split=chosen,
+        record=outcome.record,
+        seconds=seconds,
+    )
+
+
+def train(
+    data: Data,
+    model: str,
+    *,
+    forget: Request | str | None = None,
+    recipe: str = "fast",
+    views: str = "simple",
+    epochs: int | None = None,
+    seed: int = 0,
+    progress: Callable[[Progress], None] | None = None,
+) -> nn.Module:
+    """Train a network from scratch; with `forget`, without exactly those rows: Retrain."""
+    rows = data.train if forget is None else split(data, forget, seed=seed).retain
+    chosen = find_recipe(recipe, epochs=epochs, views=views)
+    return fit(factory(model, data), Part(data, rows, "train"), chosen, seed=seed, progress=progress)[0]
