@@ -56,7 +56,7 @@ _HOME = {
     "split": "splits",
     "train": "pipeline",
 }
-__all__ = sorted(_HOME)  # noqa: PLE0605
+__all__ = sorted(_HOME)
 
 
 def __getattr__(name: str) -> Any:

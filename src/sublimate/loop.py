@@ -126,7 +126,7 @@ class Loop:
             if not bool(torch.isfinite(loss)):
                 self._fail(f"The loss became non-finite in iteration {t + 1} of {phase.name}.")
             phase.optimizer.zero_grad(set_to_none=True)
-            loss.backward()  # type: ignore[no-untyped-call]
+            loss.backward()
             if phase.clip is not None:
                 nn.utils.clip_grad_norm_([p for g in phase.optimizer.param_groups for p in g["params"]], phase.clip)
             phase.optimizer.step()

@@ -54,10 +54,12 @@ def factory(architecture: str, data: Data) -> Callable[[], nn.Module]:
     try:
         made = getattr(importlib.import_module(module), name)
     except (ImportError, AttributeError) as error:
-        raise InputRefused(f"{architecture} cannot be imported: {error}.", "Give module:function as Python sees it.") from None
+        remedy = "Give module:function as Python sees it."
+        raise InputRefused(f"{architecture} cannot be imported: {error}.", remedy) from None
     finally:
         sys.path.pop(0)
-    asks = [p for p in inspect.signature(made).parameters.values() if p.default is p.empty and p.kind <= p.POSITIONAL_OR_KEYWORD]
+    parameters = inspect.signature(made).parameters.values()
+    asks = any(p.default is p.empty and p.kind <= p.POSITIONAL_OR_KEYWORD for p in parameters)
 
     def fresh() -> nn.Module:
         model = made(len(data.classes)) if asks else made()

@@ -87,7 +87,8 @@ class Split:
     def named_classes(self) -> Tensor | None:
         """The classes a class request names (the paper's forgetting classes); None for other requests."""
         if isinstance(self.request, FullClass | SubClass):
-            return self.data.labels[self.forget].unique()
+            named: Tensor = self.data.labels[self.forget].unique()
+            return named
         return None
 
     @property

@@ -18,6 +18,7 @@ from .data.views import view as find_view
 from .errors import UsageError, unknown
 from .inference import prepare
 from .loop import Loop, Losses, Phase, Progress, Saver
+from .models.memory import channels_last, contiguous
 from .models.outputs import logits as as_logits
 from .randomness import derive, guarded, stream
 from .splits import Part
@@ -49,9 +50,7 @@ RECIPES = {
     "paper": Recipe(
         epochs=200, batch_size=128, lr=1e-3, weight_decay=1e-4, schedule="steps", warmup=2, milestones=(60, 120, 160)
     ),
-    "fast": Recipe(
-        epochs=15, batch_size=128, lr=0.1, weight_decay=5e-4, schedule="one-cycle", nesterov=True, warmup=4
-    ),
+    "fast": Recipe(epochs=15, batch_size=128, lr=0.1, weight_decay=5e-4, schedule="one-cycle", nesterov=True, warmup=4),
 }
 
 
@@ -100,7 +99,7 @@ def fit(
     """Train a fresh network on a part; the caller's random state stays."""
     with guarded():
         torch.manual_seed(derive(seed, "init"))
-        model = build().to(device).to(memory_format=torch.channels_last).train()
+        model = channels_last(build().to(device)).train()
         view = partial(find_view(recipe.views), flip=part.data.flip)
 
         def step(batch: Batch) -> Losses:
@@ -126,4 +125,4 @@ def fit(
             schedule=partial(rate, recipe),
         )
         loop.run([phase])
-    return model.to(memory_format=torch.contiguous_format).eval(), loop
+    return contiguous(model).eval(), loop

@@ -5,11 +5,11 @@ from __future__ import annotations
 import errno
 import os
 import sys
+from importlib import import_module
 
 import typer
 
 from ..errors import SublimateError
-from . import demo, env, erase, evaluate, train
 
 app = typer.Typer(
     name="sublimate",
@@ -19,8 +19,9 @@ app = typer.Typer(
     pretty_exceptions_enable=False,
     rich_markup_mode="rich",
 )
-for command in (demo, train, erase, evaluate, env):
-    app.command(command.__name__.rpartition(".")[2], epilog=f"Example: [bold]{command.EXAMPLE}[/bold]")(command.run)
+for name in ("demo", "train", "erase", "evaluate", "env"):
+    module = import_module(f".{name}", __name__)
+    app.command(name, epilog=f"Example: [bold]{module.EXAMPLE}[/bold]")(module.run)
 
 
 def _version(wanted: bool) -> None:
@@ -53,8 +54,12 @@ def main() -> None:
     except Exception as error:
         if os.environ.get("SUBLIMATE_TRACEBACK"):
             raise
-        cause = f"Something unforeseen happened ({type(error).__name__}: {str(error).splitlines()[0] if str(error) else ''})."
-        _stop(cause, "Set SUBLIMATE_TRACEBACK=1, run it again, and report what it prints with `sublimate env`.", 1)
+        first = next(iter(str(error).splitlines()), "")
+        _stop(
+            f"Something unforeseen happened ({type(error).__name__}: {first}).",
+            "Set SUBLIMATE_TRACEBACK=1, run it again, and report what it prints with `sublimate env`.",
+            1,
+        )
 
 
 def _stop(cause: str, remedy: str, code: int) -> None:

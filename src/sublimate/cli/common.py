@@ -23,16 +23,12 @@ RUN, FOREIGN = "Run", "Foreign files"
 DataName = Annotated[
     str, typer.Option("--data", help="digits, fashion-mini, cifar10, cifar100, a folder, an .npz, or module:function.")
 ]
-Forget = Annotated[
-    str | None,
-    typer.Option(
-        "--forget", help="class:cat,truck · class:automobile@90% · random@10% · ids:FILE · id:7,19", metavar="REQUEST"
-    ),
-]
+REQUEST = typer.Option(
+    "--forget", help="class:cat,truck · class:automobile@90% · random@10% · ids:FILE · id:7,19", metavar="REQUEST"
+)
+Forget = Annotated[str | None, REQUEST]
 Size = Annotated[int | None, typer.Option("--size", help="Resize images of a folder to this side.")]
-Arch = Annotated[
-    str | None, typer.Option("--arch", help="Built-in name or module:function.", rich_help_panel=FOREIGN)
-]
+Arch = Annotated[str | None, typer.Option("--arch", help="Built-in name or module:function.", rich_help_panel=FOREIGN)]
 Mean = Annotated[str | None, typer.Option("--mean", help="0.485,0.456,0.406", rich_help_panel=FOREIGN)]
 Std = Annotated[str | None, typer.Option("--std", help="0.229,0.224,0.225", rich_help_panel=FOREIGN)]
 Seed = Annotated[int, typer.Option("--seed", help="Of everything random.", rich_help_panel=RUN)]
@@ -108,4 +104,5 @@ def run_key(**parts: Any) -> str:
 
     from ..networks import versions
 
-    return jsonlib.dumps(parts | {"threads": torch.get_num_threads(), "versions": versions()}, sort_keys=True, default=str)
+    everything = parts | {"threads": torch.get_num_threads(), "versions": versions()}
+    return jsonlib.dumps(everything, sort_keys=True, default=str)

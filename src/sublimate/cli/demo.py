@@ -57,9 +57,7 @@ def run(
     ui.result({"report": str(page), "split": chosen.fingerprint, "rows": [row.name for row in rows]})
 
 
-def _trained(
-    ui: Ui, data: Data, chosen: Split, name: str, seed: int, device: str, out: Path
-) -> tuple[nn.Module, Row]:
+def _trained(ui: Ui, data: Data, chosen: Split, name: str, seed: int, device: str, out: Path) -> tuple[nn.Module, Row]:
     from ..audits.evaluation import evaluate
     from ..checkpoint import save_checkpoint
     from ..networks import describe, factory
@@ -92,7 +90,13 @@ def _erased(ui: Ui, original: nn.Module, chosen: Split, preset: str, seed: int, 
     name = "Siamese as in the paper" if preset == "paper" else "Siamese auto"
     with ui.steps(name) as progress:
         result = erase_split(
-            original, chosen, method="siamese", preset=preset, options={"seed": seed}, evaluated=False, progress=progress
+            original,
+            chosen,
+            method="siamese",
+            preset=preset,
+            options={"seed": seed},
+            evaluated=False,
+            progress=progress,
         )
     meta = describe(
         MODEL,

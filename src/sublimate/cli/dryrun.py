@@ -22,21 +22,22 @@ def tell(ui: Ui, network: Network, split: Split, method: str, preset: str, optio
 
     images, in_flight = plan(method, preset, options, split)
     seconds, bytes_ = _cost(network.model, split.few_set, min(in_flight, 64))
+    rows, warnings = _rows(split), _warnings(split)
     facts = {
         "split": split.fingerprint,
-        "rows": _rows(split),
+        "rows": rows,
         "images": images,
         "minutes": round(images * seconds / 60, 1),
         "megabytes": round(bytes_ * in_flight / 1e6),
-        "warnings": _warnings(split),
+        "warnings": warnings,
     }
     table = Table("class", "forget", "of", title=f"{escape(split.request.text)}, split {split.fingerprint}")
-    for name, (gone, whole) in facts["rows"].items():
+    for name, (gone, whole) in rows.items():
         table.add_row(escape(name), str(gone), str(whole))
     ui.say(table)
     ui.say(f"At most {images} images through the network, about {facts['minutes']} minutes.")
     ui.say(f"About {facts['megabytes']} MB of memory beyond the network and the data.")
-    for warning in facts["warnings"]:
+    for warning in warnings:
         ui.warn(warning)
     ui.say("Nothing was written.")
     ui.result(facts)
@@ -58,9 +59,10 @@ def _cost(model: nn.Module, part: Part, batch: int) -> tuple[float, float]:
     import torch
 
     from ..inference import device_of, prepare
+    from ..models.memory import channels_last
     from ..models.outputs import logits
 
-    copied, sizes = copy.deepcopy(model).to(memory_format=torch.channels_last), list[int]()
+    copied, sizes = channels_last(copy.deepcopy(model)), list[int]()
     for module in copied.modules():
         if not list(module.children()):
             module.register_forward_hook(lambda m, i, o: sizes.append(o.nbytes if isinstance(o, torch.Tensor) else 0))
@@ -69,7 +71,7 @@ def _cost(model: nn.Module, part: Part, batch: int) -> tuple[float, float]:
     for _ in range(3):
         sizes.clear()
         began = time.perf_counter()
-        logits(copied(prepare(part, x))).sum().backward()  # type: ignore[no-untyped-call]
+        logits(copied(prepare(part, x))).sum().backward()
         seconds.append(time.perf_counter() - began)
     return min(seconds) / len(x), 2.0 * sum(sizes) / len(x)
 

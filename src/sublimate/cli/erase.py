@@ -10,6 +10,7 @@ import typer
 
 from ..errors import InputRefused, UsageError
 from .common import (
+    REQUEST,
     Arch,
     DataName,
     Device,
@@ -38,12 +39,7 @@ EXAMPLE = "sublimate erase --model original.safetensors --data digits --forget c
 def run(
     model: Annotated[Path, typer.Option("--model", help="The network: ours, or a state dict (.pt .pth .safetensors).")],
     data: DataName,
-    forget: Annotated[
-        str,
-        typer.Option(
-            "--forget", metavar="REQUEST", help="class:cat,truck · class:automobile@90% · random@10% · ids:FILE · id:7,19"
-        ),
-    ],
+    forget: Annotated[str, REQUEST],
     out: Annotated[Path, typer.Option("--out", help="The erased network, in the layout of --model.")],
     method: Annotated[str, typer.Option("--method", help="How; see the README.")] = "siamese",
     preset: Annotated[str, typer.Option("--preset", help="auto, paper, or a preset file.")] = "auto",
@@ -114,16 +110,16 @@ def _run(
     from ..pipeline import erase_split
     from ..store import Store
 
-    key = dict(erase=method, preset=preset, options=options, split=chosen.fingerprint, few=len(chosen.few))
-    slots = [
-        Store().slot(run_key(part=part, model=digest_of(network.model.state_dict()), mean=network.data.mean, **key))
-        for part in ("probe", "run")
-    ]
+    key = run_key(
+        erase=method, preset=preset, options=options, split=chosen.fingerprint, few=chosen.few.tolist(),
+        model=digest_of(network.model.state_dict()), mean=network.data.mean, std=network.data.std,
+    )  # fmt: skip
+    slots = Store().slot(f"probe {key}"), Store().slot(f"run {key}")
     ui.say(f"Erasing {chosen.request.text}: {len(chosen.forget)} of {network.data.sizes[0]} records, by {method}.")
     with signals() as interrupted, ui.steps(method) as progress:
         result = erase_split(
             network.model, chosen, method=method, preset=preset, options=options, evaluated=evaluated,
-            progress=progress, savers=(slots[0], slots[1]), interrupted=interrupted,
+            progress=progress, savers=slots, interrupted=interrupted,
         )  # fmt: skip
     for slot in slots:
         slot.clear()
@@ -169,9 +165,8 @@ def _tell(
             retrain = open_model(reference, network.data, None, None, None, device, ui)
             same(retrain.split, result.split.fingerprint, reference.name)
             rows.append(Row(name="Retrain", scores=evaluate(retrain.model, result.split)))
-        rows.append(
-            Row(name="Erased", scores=result.after, seconds=result.seconds, samples=result.samples, record=result.record)
-        )
+        spent, read = result.seconds, result.samples
+        rows.append(Row(name="Erased", scores=result.after, seconds=spent, samples=read, record=result.record))
         story = story_of(network.data, result.split, network.architecture, rows, "Retrain" if reference else None)
         ui.say(score_table(story))
         for line in meaning_lines(story):

@@ -60,7 +60,8 @@ def run(
     chosen = split(table, forget, seed=seed) if forget else None
     for note in chosen.notes if chosen else ():
         ui.note(note)
-    networks = [open_model(p, table, arch, mean, std, device, ui) for p in (*model, *([reference] if reference else ()))]
+    paths = [*model, *([reference] if reference else [])]
+    networks = [open_model(path, table, arch, mean, std, device, ui) for path in paths]
     if chosen:
         for network in networks:
             same(network.split, chosen.fingerprint, network.path.name)

@@ -46,7 +46,9 @@ def run(
     fingerprint = request.fingerprint if request else None
     ui.say(f"Training {model} on {len(rows)} records of {table.name}" + (f", without {forget}." if forget else "."))
     slot = Store().slot(
-        run_key(train=model, data=table.fingerprint, split=fingerprint, recipe=chosen.describe(), seed=seed, device=device)
+        run_key(
+            train=model, data=table.fingerprint, split=fingerprint, recipe=chosen.describe(), seed=seed, device=device
+        )
     )
     with signals() as interrupted, ui.steps(table.name) as progress:
         network, loop = fit(

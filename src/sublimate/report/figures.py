@@ -176,13 +176,13 @@ def _layout(*, height: int, xaxis: dict[str, Any], yaxis: dict[str, Any], **more
     axis = {"fixedrange": True, "automargin": True, "gridcolor": NEUTRAL}
     return {
         "height": height,
-        "margin": {"l": 8, "r": 12, "t": 32, "b": 36},
+        "margin": {"l": 8, "r": 22, "t": 32, "b": 36},
         "paper_bgcolor": "rgba(0,0,0,0)",
         "plot_bgcolor": "rgba(0,0,0,0)",
         "dragmode": False,
         "font": {"family": "system-ui, sans-serif", "size": 13, "color": NEUTRAL},
-        "hoverlabel": {"bgcolor": "#1f2328", "bordercolor": "#1f2328", "font": {"color": "#ffffff"}},
-        "legend": {"orientation": "h", "x": 0, "y": 1, "xanchor": "left", "yanchor": "bottom"},
+        "hoverlabel": {"bgcolor": "#1f2328", "bordercolor": NEUTRAL, "font": {"color": "#ffffff"}},
+        "legend": {"orientation": "h", "x": 0, "y": 1, "yref": "container", "yanchor": "top"},
         "showlegend": True,
         "xaxis": {**axis, **xaxis},
         "yaxis": {**axis, **yaxis},

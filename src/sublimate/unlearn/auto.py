@@ -8,23 +8,21 @@ from __future__ import annotations
 
 import json
 from collections.abc import Callable, Mapping
-from dataclasses import asdict, replace
+from dataclasses import replace
 from typing import Any
 
-import torch
 from torch import nn
 
 from ..errors import InputRefused, UnlearningFailed
-from ..inference import accuracy, confidence, predict
 from ..loop import Progress, Saver
 from ..splits import Part, Split
-from . import method
 from .options import check_names
 from .siamese import Siamese
 
-RATES = (3e-4, 1e-3, 3e-3, 1e-2)
+RATES = (1e-4, 3e-4, 1e-3, 3e-3)
 PROBE = 10  # iterations per rate
 BOUND = 300  # iterations at most
+Tried = list[dict[str, Any]]
 
 
 def auto(
@@ -52,3 +50,71 @@ def auto(
         base = replace(base, lr=best(tried))
         choices |= {"lr": base.lr, "probe": tried}
     return base, choices | {"epochs": base.epochs}
+
+
+def probe(
+    model: nn.Module,
+    split: Split,
+    base: Siamese,
+    progress: Callable[[Progress], None] | None,
+    saver: Saver | None,
+    interrupted: Callable[[], bool],
+) -> Tried:
+    """A few iterations at each rate, and what they did to forgotten and to never-seen records."""
+    tried: Tried = json.loads((saver.load() if saver else None) or "[]")
+    forget = split.forget_set.sample(PROBE * base.batch_size)
+    short = replace(base, epochs=-(-PROBE // -(-len(forget) // base.batch_size)), watch_every=PROBE)
+    for lr in RATES[len(tried) :]:
+        tried.append({"lr": lr} | _try(replace(short, lr=lr), model, split, forget, progress, interrupted))
+        if saver:
+            saver.save(json.dumps(tried).encode())
+    return tried
+
+
+def _try(
+    method: Siamese,
+    model: nn.Module,
+    split: Split,
+    forget: Part,
+    progress: Callable[[Progress], None] | None,
+    interrupted: Callable[[], bool],
+) -> dict[str, Any]:
+    def show(p: Progress) -> None:
+        if progress:
+            progress(replace(p, phase=f"trying learning rate {method.lr:g}"))
+
+    try:
+        outcome = method.run(
+            model,
+            forget,
+            split.few_set,
+            ratios=split.ratios,
+            val=split.val_set,
+            progress=show,
+            interrupted=interrupted,
+        )
+    except UnlearningFailed as failure:
+        return {"failed": failure.cause}
+    return {name: round(value, 2) for name, value in outcome.record.checks[-1].items()}
+
+
+def best(tried: Tried) -> float:
+    """The rate after which most is kept and least is left: accuracy kept, minus accuracy and confidence left.
+
+    >>> best([{"lr": 1e-4, "retained": 90.0, "forgotten": 80.0, "gone": 80.0, "excess": 0.0},
+    ...       {"lr": 1e-3, "retained": 85.0, "forgotten": 5.0, "gone": 5.0, "excess": 0.0}])
+    0.001
+    """
+    alive = [t for t in tried if "failed" not in t]
+    if not alive:
+        raise UnlearningFailed(
+            "Every learning rate of the probe ruined the network.", "Use --preset paper with --set lr=… of your own."
+        )
+    return float(max(alive, key=lambda t: t["retained"] - t["gone"] - 10 * max(t["excess"], 0))["lr"])
+
+
+def plan(split: Split, options: Mapping[str, Any]) -> int:
+    """How many images an automatic run reads at most, the probe included."""
+    batch = int(options.get("batch_size", Siamese.batch_size))
+    per_iteration = 2 * (min(batch, len(split.few)) + max(32, min(batch, len(split.forget))))
+    return (BOUND + (0 if "lr" in options else PROBE * len(RATES))) * per_iteration

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import copy
-import inspect
 from abc import ABC, abstractmethod
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import asdict, dataclass, field
@@ -19,6 +18,7 @@ from ..data.views import view as find_view
 from ..errors import InputRefused, UnlearningFailed
 from ..inference import accuracy, confidence, device_of, predict, prepare
 from ..loop import Loop, Measured, Phase, Progress, Saver
+from ..models.memory import channels_last
 from ..models.outputs import logits as as_logits
 from ..randomness import derive, guarded, stream
 from ..splits import Part
@@ -195,24 +195,24 @@ class Unlearner(ABC):
 
 
 def _qualified(function: Any) -> str:
-    return f"{inspect.getmodule(function).__name__}:{getattr(function, '__qualname__', type(function).__name__)}"
+    return f"{getattr(function, '__module__', '')}:{getattr(function, '__qualname__', type(function).__name__)}"
 
 
 def _student(model: nn.Module) -> nn.Module:
     student = copy.deepcopy(model)
     for parameter in student.parameters():
         parameter.grad = None
-    return student.to(memory_format=torch.channels_last)
+    return channels_last(student)
 
 
 def _like(student: nn.Module, model: nn.Module) -> None:
     """Modes and memory layout as the caller's network has them, module by module."""
     for mine, theirs in zip(student.modules(), model.modules(), strict=True):
         mine.training = theirs.training
-    for mine, theirs in zip(student.parameters(), model.parameters(), strict=True):
-        mine.grad = None
-        if mine.stride() != theirs.stride():
-            mine.data = torch.empty_like(theirs.data, memory_format=torch.preserve_format).copy_(mine.data)
+    for weight, like in zip(student.parameters(), model.parameters(), strict=True):
+        weight.grad = None
+        if weight.stride() != like.stride():
+            weight.data = torch.empty_like(like.data, memory_format=torch.preserve_format).copy_(weight.data)
 
 
 class Guard:

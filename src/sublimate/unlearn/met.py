@@ -5,13 +5,14 @@ from __future__ import annotations
 import torch
 from torch import Tensor, nn
 
+from ..errors import InputRefused
 from ..inference import accuracy, confidence, predict
 from ..loop import Measured
 from .base import Job
 
 FORGET_SAMPLE, VAL_SAMPLE = 500, 1000  # rows per look: a look costs about a tenth of ten iterations
 ENOUGH = 20  # records of a class that make a distribution
-DONE = "the forgotten records look never seen and the rest has recovered"
+PATIENCE = 10  # looks after forgetting, in which the rest may recover
 
 
 class Met(nn.Module):
@@ -23,11 +24,16 @@ class Met(nn.Module):
     """
 
     targets: Tensor  # per row of D_f
+    looks: Tensor  # in a row at which nothing was left to forget
 
-    def __init__(self, job: Job, tolerance: float = 1.0) -> None:
+    def __init__(self, job: Job) -> None:
         super().__init__()
-        assert job.val is not None
-        self._job, self._tolerance = job, tolerance
+        if job.val is None:
+            raise InputRefused(
+                "Nothing is known about never-seen records.",
+                'Give val=…, or use until="epochs" and another permutation.',
+            )
+        self._job = job
         self._val = job.val.sample(VAL_SAMPLE)
         self._forget = job.forget.sample(FORGET_SAMPLE)
         self._places = torch.searchsorted(job.forget.rows, self._forget.rows)
@@ -35,8 +41,10 @@ class Met(nn.Module):
         self._whole = torch.isin(self._forget.labels, job.forgotten)
         val = predict(job.original, self._val)
         self._before = accuracy(val[self._kept], self._val.labels[self._kept])
+        self._tolerance = max(1.0, (self._before * (100 - self._before) / int(self._kept.sum())) ** 0.5)
         self._ranks = _ranks(job)
         self.register_buffer("targets", self._matched(val))
+        self.register_buffer("looks", torch.tensor(0))
 
     def above(self, places: Tensor, l1: Tensor, l2: Tensor, y: Tensor) -> Tensor:
         """Which of these rows of D_f the network still knows better than it should, by the mean φ of two views."""
@@ -47,16 +55,21 @@ class Met(nn.Module):
         """Accuracies, and the median distance of forgotten records to their targets; a reason to stop, or None."""
         val, forget = predict(self._job.model, self._val), predict(self._job.model, self._forget)
         self.targets.copy_(self._matched(val))
-        hit = (forget.argmax(1) == self._forget.labels).double()
+        hit = 100 * (forget.argmax(1) == self._forget.labels).double()
         excess = (confidence(forget, self._forget.labels) - self.targets[self._places])[~self._whole]
         seen: Measured = {
             "retained": accuracy(val[self._kept], self._val.labels[self._kept]),
-            "forgotten": 100 * float(hit.mean()),
+            "forgotten": float(hit.mean()),
+            "gone": float(hit[self._whole].mean()) if bool(self._whole.any()) else 0.0,  # accuracy on whole classes
             "excess": float(excess.median()) if len(excess) else 0.0,
         }
-        gone = not bool(self._whole.any()) or 100 * float(hit[self._whole].mean()) <= 0.5
-        done = gone and seen["excess"] <= 0 and seen["retained"] >= self._before - self._tolerance
-        return seen, DONE if done else None
+        forgotten = seen["gone"] <= 0.5 and seen["excess"] <= 0
+        self.looks = self.looks + 1 if forgotten else self.looks * 0
+        if forgotten and seen["retained"] >= self._before - self._tolerance:
+            return seen, "the forgotten records look never seen and the rest has recovered"
+        if int(self.looks) > PATIENCE:
+            return seen, "the forgotten records look never seen; the rest recovers no further"
+        return seen, None
 
     def _matched(self, val: Tensor) -> Tensor:
         """Never-seen φ at each record's rank, in its class when there are enough of them."""
