@@ -122,6 +122,8 @@ class Loop:
         batch, seen = phase.over.at(t), Measured()
         for step in phase.steps:
             losses = step(batch)
+            if not losses:  # a step may rest
+                continue
             loss = sum(losses.values(), start=torch.zeros((), device=batch.y.device))
             if not bool(torch.isfinite(loss)):
                 self._fail(f"The loss became non-finite in iteration {t + 1} of {phase.name}.")

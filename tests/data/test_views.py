@@ -255,9 +255,22 @@ def test_contrastive_greys_a_fifth_and_stays_in_range():
     assert out.dtype == torch.float32 and float(out.min()) >= 0 and float(out.max()) <= 1
 
 
+@pytest.mark.parametrize(
+    ("channels", "steps"),
+    [
+        (3, [("ColorJitter", 0.8), ("RandomGrayscale", 0.2), ("RandomGaussianBlur", 0.5)]),
+        (1, [("ColorJitter", 0.8), ("RandomGaussianBlur", 0.5)]),
+        (5, [("ColorJitter", 0.8), ("RandomGaussianBlur", 0.5)]),
+    ],
+)
+def test_contrastive_jitters_four_fifths(channels, steps):
+    assert [(type(change).__name__, p) for change, p in pipeline(channels, 16, 16)[1]] == steps
+    out = contrastive(torch.full((1000, channels, 16, 16), 0.5), seeded())
+    brighter_or_darker = (out - 0.5).abs().amax((1, 2, 3)) > 1e-4
+    assert abs(float(brighter_or_darker.float().mean()) - 0.8) < 0.04
+
+
 def test_contrastive_of_one_channel_only_dims_and_blurs():
-    names = [type(change).__name__ for change, _ in pipeline(1, 28, 28)[1]]
-    assert names == ["ColorJitter", "RandomGaussianBlur"]
     flat = torch.full((500, 1, 16, 16), 0.5)
     out = augment(flat, seeded())
     assert float((out.amax((1, 2, 3)) - out.amin((1, 2, 3))).max()) < 1e-6

@@ -12,7 +12,7 @@ from .base import Job
 
 FORGET_SAMPLE, VAL_SAMPLE = 500, 1000  # rows per look: a look costs about a tenth of ten iterations
 ENOUGH = 20  # records of a class that make a distribution
-PATIENCE = 10  # looks after forgetting, in which the rest may recover
+GONE = 0.5  # per cent right on whole classes that count as none
 
 
 class Met(nn.Module):
@@ -24,7 +24,7 @@ class Met(nn.Module):
     """
 
     targets: Tensor  # per row of D_f
-    looks: Tensor  # in a row at which nothing was left to forget
+    resting: Tensor  # whether nothing was left to forget at the last look
 
     def __init__(self, job: Job) -> None:
         super().__init__()
@@ -44,7 +44,7 @@ class Met(nn.Module):
         self._tolerance = max(1.0, (self._before * (100 - self._before) / int(self._kept.sum())) ** 0.5)
         self._ranks = _ranks(job)
         self.register_buffer("targets", self._matched(val))
-        self.register_buffer("looks", torch.tensor(0))
+        self.register_buffer("resting", torch.tensor(False))
 
     def above(self, places: Tensor, l1: Tensor, l2: Tensor, y: Tensor) -> Tensor:
         """Which of these rows of D_f the network still knows better than it should, by the mean φ of two views."""
@@ -63,12 +63,9 @@ class Met(nn.Module):
             "gone": float(hit[self._whole].mean()) if bool(self._whole.any()) else 0.0,  # accuracy on whole classes
             "excess": float(excess.median()) if len(excess) else 0.0,
         }
-        forgotten = seen["gone"] <= 0.5 and seen["excess"] <= 0
-        self.looks = self.looks + 1 if forgotten else self.looks * 0
-        if forgotten and seen["retained"] >= self._before - self._tolerance:
+        self.resting.fill_(seen["gone"] <= GONE and seen["excess"] <= 0)
+        if self.resting and seen["retained"] >= self._before - self._tolerance:
             return seen, "the forgotten records look never seen and the rest has recovered"
-        if int(self.looks) > PATIENCE:
-            return seen, "the forgotten records look never seen; the rest recovers no further"
         return seen, None
 
     def _matched(self, val: Tensor) -> Tensor:

@@ -137,6 +137,8 @@ class Siamese(Unlearner):
             }
 
         def vaporize(batch: Batch) -> Losses:
+            if met and met.resting:  # nothing is left to forget: let the rest recover
+                return {}
             p1, p2, l1, l2 = pair(job.forget, batch)
             g, y = job.stream("labels", batch.t), batch.y.cpu()
             if met and self.permutation == "matched":
