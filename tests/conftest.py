@@ -57,7 +57,12 @@ def toy_data(classes: int = 4, n: int = 240) -> Data:
 
 def network(classes: int = 4) -> nn.Sequential:
     return nn.Sequential(
-        nn.Conv2d(1, 8, 3, padding=1), nn.BatchNorm2d(8), nn.ReLU(), nn.AvgPool2d(2), nn.Flatten(), nn.Linear(128, classes)
+        nn.Conv2d(1, 8, 3, padding=1),
+        nn.BatchNorm2d(8),
+        nn.ReLU(),
+        nn.AvgPool2d(2),
+        nn.Flatten(),
+        nn.Linear(128, classes),
     )
 
 

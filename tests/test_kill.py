@@ -20,7 +20,9 @@ ERASE = ["erase", "--data", "digits", "--forget", "class:3", "--few", "300", "--
 
 def start(args, folder):
     environment = os.environ | {"SUBLIMATE_CACHE": str(folder / "cache"), "OMP_NUM_THREADS": "1"}
-    return subprocess.Popen([sys.executable, "-m", "sublimate", *args], cwd=folder, env=environment, stderr=subprocess.PIPE)
+    return subprocess.Popen(
+        [sys.executable, "-m", "sublimate", *args], cwd=folder, env=environment, stderr=subprocess.PIPE
+    )
 
 
 def finish(args, folder):

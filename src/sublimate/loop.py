@@ -7,6 +7,7 @@ it ends in the same bytes.
 from __future__ import annotations
 
 import io
+import math
 import time
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass, field
@@ -27,6 +28,15 @@ Measured = dict[str, float]
 def constant(done: float) -> float:
     """The learning rate stays."""
     return 1.0
+
+
+def cosine(done: float) -> float:
+    """The learning rate falls to nil.
+
+    >>> [round(cosine(d), 3) for d in (0.0, 0.5, 1.0)]
+    [1.0, 0.5, 0.0]
+    """
+    return (1 + math.cos(math.pi * done)) / 2
 
 
 @dataclass(frozen=True, kw_only=True)

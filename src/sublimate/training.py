@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import math
 from collections.abc import Callable
 from dataclasses import asdict, dataclass, replace
 from functools import partial
@@ -17,7 +16,7 @@ from .data.views import View
 from .data.views import view as find_view
 from .errors import UsageError, unknown
 from .inference import prepare
-from .loop import Loop, Losses, Phase, Progress, Saver
+from .loop import Loop, Losses, Phase, Progress, Saver, cosine
 from .models.memory import channels_last, contiguous
 from .models.outputs import logits as as_logits
 from .randomness import derive, guarded, stream
@@ -82,7 +81,7 @@ def rate(recipe: Recipe, done: float) -> float:
         return low + (1 - low) * epoch / recipe.warmup
     if recipe.schedule == "steps":
         return recipe.factor ** sum(epoch >= m for m in recipe.milestones)
-    return (1 + math.cos(math.pi * (epoch - recipe.warmup) / (recipe.epochs - recipe.warmup))) / 2
+    return cosine((epoch - recipe.warmup) / (recipe.epochs - recipe.warmup))
 
 
 def fit(

@@ -102,7 +102,9 @@ def test_whole_class_is_forgotten_and_the_rest_stays(name, toy):
     assert accuracy(predict(erased, few), few.labels) >= 90
 
 
-@pytest.mark.parametrize("request_", ["id:1", "id:1,2,3,4,5,6,7,8,9,10,11,12,13,14,15,16,17", "random@10%", "class:a@50%"])
+@pytest.mark.parametrize(
+    "request_", ["id:1", "id:1,2,3,4,5,6,7,8,9,10,11,12,13,14,15,16,17", "random@10%", "class:a@50%"]
+)
 def test_awkward_sizes(name, toy, request_):
     chosen = split(toy.data, request_, few=60)  # one record; a batch and one; …
     outcome = run(quick(name), toy, chosen=chosen)
@@ -235,7 +237,8 @@ def test_takes_datasets_loaders_and_tensors(name, toy):
     as_sets = TensorDataset(*forget), TensorDataset(*retain)
     as_loaders = tuple(DataLoader(s, batch_size=7) for s in as_sets)
     found = [
-        quick(name).run(toy.model, f, r, ratios=toy.split.ratios).model for f, r in ((forget, retain), as_sets, as_loaders)
+        quick(name).run(toy.model, f, r, ratios=toy.split.ratios).model
+        for f, r in ((forget, retain), as_sets, as_loaders)
     ]
     assert content(found[0]) == content(found[1]) == content(found[2])
 

@@ -17,7 +17,7 @@ from torch import Tensor, nn
 
 from ..data.batches import Batch
 from ..data.views import View
-from ..loop import Losses, Phase
+from ..loop import Losses, Phase, constant, cosine
 from ..splits import Part
 from .base import Job, Unlearner
 from .met import Met
@@ -113,6 +113,7 @@ class Siamese(Unlearner):
     vaporize: bool = True  # False: concentration alone
     hidden: int = 64
     views: str | View = "simple"
+    schedule: Literal["constant", "cosine"] = "constant"  # "cosine": the learning rate falls to nil
     until: Literal["epochs", "met"] = "epochs"  # "met": stop once D_f looks never seen and the rest has recovered
     watch_every: int = 10  # iterations, when until="met"
 
@@ -166,6 +167,7 @@ class Siamese(Unlearner):
             steps=orders[self.order] if self.vaporize else (concentrate,),
             optimizer=self.sgd([job.model, h]),
             lr=self.lr,
+            schedule=cosine if self.schedule == "cosine" else constant,
             modules={"h": h} | ({"met": met} if met else {}),
             watch=met.measure if met else None,
             every=self.watch_every,
