@@ -101,9 +101,9 @@ def test_modes_come_back_when_the_network_raises(error):
 def test_modes_kept_gives_back_what_its_body_changed():
     model = mixed_modes(network())
     modes = [module.training for module in model.modules()]
-    with pytest.raises(ZeroDivisionError), modes_kept(model):
+    with modes_kept(model):
         model.eval()
-        _ = 1 / 0
+        assert not any(module.training for module in model.modules())
     assert [module.training for module in model.modules()] == modes
 
 

@@ -76,29 +76,11 @@ def test_long_lists_of_records_are_shortened():
 
 @pytest.mark.parametrize(
     "text",
-    # fmt: off
     [
-        "",
-        "cat",
-        "class",
-        "class:",
-        "class:,",
-        "class: , ",
-        "Class:cat",
-        "klass:cat",
-        "id:",
-        "id: ,",
-        "ids:",
-        "record:7",
-        "random",
-        "random:10%",
-        "random@10",
-        "random@%",
-        "random10%",
-        "random@10% ",
-        "random@10%,class:cat",
+        *("", "cat", "class", "class:", "class:,", "class: , ", "Class:cat", "klass:cat"),
+        *("id:", "id: ,", "ids:", "record:7"),
+        *("random", "random:10%", "random@10", "random@%", "random10%", "random@10% ", "random@10%,class:cat"),
     ],
-    # fmt: on
 )
 def test_what_cannot_be_read_is_refused_with_all_forms(text):
     with pytest.raises(InputRefused) as refused:

@@ -40,9 +40,9 @@ def table(labels, answers, sizes, reader=None):
 
 def toy(reader=None):
     """Ten training rows (ants 0-3, bees 4-6, cats 7-9) and eight test rows (three ants, three bees, two cats)."""
-    labels = [0, 0, 0, 0, 1, 1, 1, 2, 2, 2] + [0, 0, 0, 1, 1, 1, 2, 2]
-    answer = [0, 0, 0, 1, 1, 1, 1, 2, 2, 0] + [0, 1, 1, 1, 1, 2, 2, 2]
-    return table(labels, answer, (10, 8, 0), reader)
+    labels, test_labels = [0, 0, 0, 0, 1, 1, 1, 2, 2, 2], [0, 0, 0, 1, 1, 1, 2, 2]
+    answers, test_answers = [0, 0, 0, 1, 1, 1, 1, 2, 2, 0], [0, 1, 1, 1, 1, 2, 2, 2]
+    return table(labels + test_labels, answers + test_answers, (10, 8, 0), reader)
 
 
 def test_accuracy_is_correct_over_total_not_a_mean_of_batches():

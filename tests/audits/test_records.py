@@ -96,7 +96,7 @@ def test_one_record_far_off_fails_and_says_by_how_much(phi, words):
 
 
 def test_the_farthest_record_is_named():
-    with pytest.raises(UnlearningFailed, match="3 of 4 records .* record 2 has confidence -8"):
+    with pytest.raises(UnlearningFailed, match=r"3 of 4 records .* record 2 has confidence -8"):
         check_records(Says(), split_of((0, 11.0), (0, 5.0), (0, -8.0), (1, 112.0)))
 
 

@@ -65,8 +65,8 @@ def test_erase_evaluate_end_to_end(made, tmp_path, call):
     assert found["after"]["acc_df"] <= 1 < 90 < found["before"]["acc_df"]
     assert found["choices"]["permutation"] == "retained"
     code, text, err = call(
-        "evaluate", "--model", made / "original.safetensors", "--model", out, "--reference", made / "retrain.safetensors",
-        "--data", "digits", "--forget", "class:3", "--json",
+        "evaluate", "--model", made / "original.safetensors", "--model", out, "--data", "digits", "--forget", "class:3",
+        "--reference", made / "retrain.safetensors", "--json",
     )  # fmt: skip
     assert code == 0, err
     report = json.loads(text)
@@ -89,7 +89,8 @@ def test_evaluate_without_forget_gives_the_test_accuracy(made, call):
 
 
 def test_records_have_no_class_figures(made, call):
-    code, text, _ = call("evaluate", "--model", made / "original.safetensors", "--data", "digits", "--forget", "random@10%", "--json")  # fmt: skip
+    model = made / "original.safetensors"
+    code, text, _ = call("evaluate", "--model", model, "--data", "digits", "--forget", "random@10%", "--json")
     assert code == 0
     found = json.loads(text)["models"][0]
     assert found["ta_dr"] is None and found["ta_df"] is None and found["mia"] is not None and found["gap"] is None
@@ -111,7 +112,7 @@ def test_preset_file(made, tmp_path, call):
     preset = tmp_path / "mine.toml"
     preset.write_text('method = "siamese"\n[options]\nlr = 0.002\nepochs = 1\n')
     out = tmp_path / "erased.safetensors"
-    code, text, err = call(
+    code, _, err = call(
         "erase", "--model", made / "original.safetensors", "--data", "digits", "--forget", "class:3", "--out", out,
         "--preset", preset, "--json",
     )  # fmt: skip
@@ -156,9 +157,8 @@ def test_foreign_layouts_come_back_as_they_were(made, tmp_path, call, name):
 
 
 def erase_with(made, tmp_path, **changes):
-    options = {
-        "model": made / "original.safetensors", "data": "digits", "forget": "class:3", "out": tmp_path / "out.safetensors",
-    } | changes  # fmt: skip
+    usual = {"model": made / "original.safetensors", "data": "digits", "forget": "class:3"}
+    options = usual | {"out": tmp_path / "out.safetensors"} | changes
     return ["erase", *(part for key, value in options.items() for part in (f"--{key}", value))]
 
 
@@ -261,8 +261,10 @@ def test_non_finite_weights(made, tmp_path, call):
 
 
 def test_different_splits_are_not_compared(made, call):
-    code, _, err = call("evaluate", "--model", made / "original.safetensors", "--reference", made / "retrain.safetensors",
-                        "--data", "digits", "--forget", "class:4")  # fmt: skip
+    model, reference = made / "original.safetensors", made / "retrain.safetensors"
+    code, _, err = call(
+        "evaluate", "--model", model, "--reference", reference, "--data", "digits", "--forget", "class:4"
+    )
     assert code == 3 and "split" in err
 
 

@@ -106,7 +106,7 @@ def test_whole_class_is_forgotten_and_the_rest_stays(name, toy):
     "request_", ["id:1", "id:1,2,3,4,5,6,7,8,9,10,11,12,13,14,15,16,17", "random@10%", "class:a@50%"]
 )
 def test_awkward_sizes(name, toy, request_):
-    chosen = split(toy.data, request_, few=60)  # one record; a batch and one; …
+    chosen = split(toy.data, request_, few=60)
     outcome = run(quick(name), toy, chosen=chosen)
     assert content(outcome.model) != content(toy.model)
     assert all(torch.isfinite(p).all() for p in outcome.model.parameters())

@@ -274,7 +274,7 @@ def test_where_nothing_else_is_allowed_the_label_stays(allowed, expected):
 
 
 @pytest.mark.parametrize("K", [2, 10, 100])
-def test_h_is_K_64_K_with_batch_norm_and_without_biases(K):
+def test_h_has_64_hidden_values_with_batch_norm_and_without_biases(K):
     h = predictor(K, 64)
     assert [type(module) for module in h] == [nn.Linear, nn.BatchNorm1d, nn.ReLU, nn.Linear]
     shapes = {name: tuple(p.shape) for name, p in h.named_parameters()}

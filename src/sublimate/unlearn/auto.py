@@ -111,10 +111,3 @@ def best(tried: Tried) -> float:
             "Every learning rate of the probe ruined the network.", "Use --preset paper with --set lr=… of your own."
         )
     return float(max(alive, key=lambda t: t["retained"] - t["gone"] - 10 * max(t["excess"], 0))["lr"])
-
-
-def plan(split: Split, options: Mapping[str, Any]) -> int:
-    """How many images an automatic run reads at most, the probe included."""
-    batch = int(options.get("batch_size", Siamese.batch_size))
-    per_iteration = 2 * (min(batch, len(split.few)) + max(32, min(batch, len(split.forget))))
-    return (BOUND + (0 if "lr" in options else PROBE * len(RATES))) * per_iteration

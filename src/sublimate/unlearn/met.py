@@ -28,9 +28,9 @@ class Met(nn.Module):
 
     def __init__(self, job: Job) -> None:
         super().__init__()
-        if job.val is None:
+        if job.val is None or bool(torch.isin(job.val.labels, job.forgotten).all()):
             raise InputRefused(
-                "Nothing is known about never-seen records.",
+                "There are no never-seen records of the classes that remain.",
                 'Give val=…, or use until="epochs" and another permutation.',
             )
         self._job = job

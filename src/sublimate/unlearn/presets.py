@@ -12,8 +12,8 @@ from torch import nn
 from ..errors import InputRefused, UsageError
 from ..loop import Progress, Saver
 from ..splits import Split
-from . import auto as automatic
 from . import method
+from .auto import BOUND, PROBE, RATES, auto
 from .base import Unlearner
 
 
@@ -29,7 +29,7 @@ def configure(
 ) -> tuple[Unlearner, dict[str, Any]]:
     """The method with all its values, and the choices that were made for the user."""
     if preset == "auto" and name == "siamese":
-        return automatic.auto(model, split, options, progress, saver, interrupted)
+        return auto(model, split, options, progress, saver, interrupted)
     if preset in ("auto", "paper"):
         return method(name, **options), {"preset": preset}
     return method(name, **(read_preset(Path(preset), name) | dict(options))), {"preset": Path(preset).name}
@@ -51,13 +51,13 @@ def read_preset(path: Path, name: str) -> dict[str, Any]:
 
 
 def plan(name: str, preset: str, options: Mapping[str, Any], split: Split) -> tuple[int, int]:
-    """How many images a run reads at most, and how many are in flight at once."""
-    if preset == "auto" and name == "siamese":
-        batch = int(options.get("batch_size", 128))
-        return automatic.plan(split, options), 2 * batch
-    chosen = method(
-        name, **(options if preset in ("auto", "paper") else read_preset(Path(preset), name) | dict(options))
-    )
-    own = chosen.options()
-    iterations = own["epochs"] * -(-len(split.forget) // own["batch_size"])
-    return iterations * 4 * own["batch_size"], 2 * own["batch_size"]
+    """How many images a run passes through the network at most, and how many are in flight at once."""
+    values = {} if preset in ("auto", "paper") else read_preset(Path(preset), name)
+    own = method(name, **(values | dict(options))).options()
+    batch = own["batch_size"]
+    iterations = own["epochs"] * -(-len(split.forget) // batch)
+    if preset == "auto" and "epochs" not in options:
+        iterations = BOUND + -(-len(split.forget) // batch)  # the last epoch is finished
+    if preset == "auto" and "lr" not in options:
+        iterations += PROBE * len(RATES)
+    return iterations * 2 * (min(batch, len(split.few)) + max(32, min(batch, len(split.forget)))), 2 * batch
