@@ -155,17 +155,17 @@ def time_rows(rounds: int, counted: int) -> Iterator[Row]:
             draw[view].append(seconds_to_draw(view, data, calls=5))
     for view, target in TIME_TARGETS.items():
         ratios = [e / b for e, b in zip(erase[view], bare[view], strict=True)]
-        detail = f"{median(erase[view]):.3f} s against {median(bare[view]):.3f} s an iteration"
-        yield Row(f"erase / floor, {view}", ratios, target, detail)
+        detail = f"{median(erase[view]):.3f} / {median(bare[view]):.3f} s"
+        yield Row(f"erase time, {view}", ratios, target, detail)
     for view in TIME_TARGETS:
         shares = [2 * d / b for d, b in zip(draw[view], bare[view], strict=True)]
-        yield Row(f"views / floor, {view}", shares, None, f"{2 * BATCH / median(draw[view]):,.0f} views a second")
+        yield Row(f"view share, {view}", shares, None, f"{2 * BATCH / median(draw[view]):,.0f} views/s")
 
 
 def grown(kind: str) -> int:
     """Bytes by which a fresh process grows at its peak."""
     command = [sys.executable, __file__, "--child", kind]
-    return int(subprocess.run(command, check=True, capture_output=True, text=True).stdout)
+    return int(subprocess.run(command, check=True, stdout=subprocess.PIPE, text=True).stdout)
 
 
 def child(kind: str) -> None:
@@ -185,8 +185,8 @@ def memory_row(rounds: int) -> Row:
     kinds = ("siamese", "finetune")
     found = [tuple(map(grown, kinds)) for _ in track(range(rounds), "memory", console=Console(stderr=True))]
     ours, plain = (median(column) / 2**20 for column in zip(*found, strict=True))
-    detail = f"{ours:.0f} MiB against {plain:.0f} MiB"
-    return Row("peak memory / fine-tuning", [a / b for a, b in found], MEMORY_TARGET, detail)
+    detail = f"{ours:.0f} / {plain:.0f} MiB"
+    return Row("peak memory", [a / b for a, b in found], MEMORY_TARGET, detail)
 
 
 def show(rows: list[Row]) -> None:

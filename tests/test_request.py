@@ -111,7 +111,6 @@ def test_a_file_without_a_line_end_counts_whole(tmp_path):
     assert parse(f"ids:{file}") == Records("7")
 
 
-@pytest.mark.xfail(strict=True, reason="the mark that some editors write first becomes part of the first id")
 def test_a_byte_order_mark_is_no_part_of_the_first_id(tmp_path):
     file = tmp_path / "marked.txt"
     file.write_text("7\n19\n", encoding="utf-8-sig")
@@ -138,7 +137,6 @@ def test_a_folder_is_refused_by_name(tmp_path):
         parse(f"ids:{tmp_path}")
 
 
-@pytest.mark.xfail(strict=True, raises=(OSError, ValueError), reason="only some errors of the file system are named")
 @pytest.mark.parametrize("below", ["list.txt/more.txt", "a" * 5000, "a\0b"])
 def test_a_path_that_cannot_be_is_refused(tmp_path, below):
     (tmp_path / "list.txt").write_text("7")

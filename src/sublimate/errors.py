@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Iterable
 from difflib import SequenceMatcher
+from heapq import nlargest
 from typing import TYPE_CHECKING, TypeVar
 
 if TYPE_CHECKING:
@@ -20,8 +21,11 @@ class SublimateError(Exception):
     exit_code = 1
 
     def __init__(self, cause: str, remedy: str) -> None:
-        super().__init__(f"{cause} {remedy}")
+        super().__init__(cause, remedy)  # both, so that the error survives pickling
         self.cause, self.remedy = cause, remedy
+
+    def __str__(self) -> str:
+        return f"{self.cause} {self.remedy}"
 
 
 class UsageError(SublimateError):
@@ -75,9 +79,7 @@ def unknown(error: type[E_], kind: str, names: Iterable[str], known: Iterable[st
     """
     wrong, everything = list(names), list(known)
     wanted = wrong[0].lower()
-    # A cheap filter keeps 50,000 record ids from being compared letter by letter.
-    pool = everything if len(everything) <= 2000 else [k for k in everything if k[:1] == wrong[0][:1]][:2000]
-    nearest = sorted(pool, key=lambda k: -SequenceMatcher(None, wanted, k.lower()).ratio())[:most]
+    nearest = nlargest(most, everything[:100_000], key=lambda k: SequenceMatcher(None, wanted, k.lower()).ratio())
     shown = ", ".join(repr(w) for w in wrong[:most]) + (f" and {len(wrong) - most} more" if len(wrong) > most else "")
     rest = f" … ({len(everything)} in all)" if len(everything) > len(nearest) else ""
     return error(f"No {kind} {shown}.", f"Known, nearest first: {', '.join(nearest)}{rest}.")

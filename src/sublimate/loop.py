@@ -20,6 +20,7 @@ from .data.batches import Batch, Batches, Meter
 from .errors import Interrupted, UnlearningFailed
 from .randomness import derive
 
+CHECK_EVERY = 50  # iterations: the guard looks about this often where an epoch is a single batch
 Losses = Mapping[str, Tensor]
 Step = Callable[[Batch], Losses]
 Measured = dict[str, float]
@@ -59,6 +60,11 @@ class Phase:
     def iterations(self) -> int:
         """How many iterations the phase has at most."""
         return self.epochs * len(self.over)
+
+    def checks(self, done: int) -> bool:
+        """Whether the guard looks now: at the end of an epoch (a short one may be skipped), and at the very end."""
+        n = len(self.over)
+        return done == self.iterations or (done % n == 0 and done // CHECK_EVERY != (done - n) // CHECK_EVERY)
 
 
 @dataclass(frozen=True)
@@ -114,7 +120,7 @@ class Loop:
         for t in range(start, phase.iterations):
             self._iterate(phase, number, t)
             done = t + 1
-            if done % len(phase.over) == 0:
+            if phase.checks(done):
                 self._check()
             if phase.watch and done % phase.every == 0:
                 measured, reason = phase.watch()

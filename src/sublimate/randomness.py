@@ -17,7 +17,7 @@ def derive(seed: int, *place: object) -> int:
     >>> derive(0, "views", 1) == derive(0, "views", 1) != derive(0, "views", 2)
     True
     """
-    digest = hashlib.sha256(repr((seed, *place)).encode()).digest()
+    digest = hashlib.sha256(repr((int(seed), *place)).encode()).digest()
     return int.from_bytes(digest[:8], "little") >> 1
 
 

@@ -44,6 +44,9 @@ class SubClass:
     name: str
     share: float
 
+    def __post_init__(self) -> None:
+        _check_share(self.share)
+
     @property
     def text(self) -> str:
         """The request as one writes it on the command line."""
@@ -60,6 +63,9 @@ class RandomFraction:
 
     scenario: ClassVar[str] = "random"
     share: float
+
+    def __post_init__(self) -> None:
+        _check_share(self.share)
 
     @property
     def text(self) -> str:
@@ -79,8 +85,8 @@ class Records:
     ids: tuple[str, ...]
     repeated: int
 
-    def __init__(self, *ids: str) -> None:
-        object.__setattr__(self, "ids", tuple(dict.fromkeys(ids)))
+    def __init__(self, *ids: str | int) -> None:
+        object.__setattr__(self, "ids", tuple(dict.fromkeys(map(str, ids))))
         object.__setattr__(self, "repeated", len(ids) - len(self.ids))
 
     @property
@@ -108,7 +114,7 @@ def parse(text: str) -> Request:
         return RandomFraction(_share(random[1], text))
     if kind == "class" and (partial := re.fullmatch(r"([^,]+)@([^@,%]+)%", value)):
         return SubClass(partial[1].strip(), _share(partial[2], text))
-    if kind == "class" and names:
+    if kind == "class" and names and not (len(names) > 1 and any(re.search(r"@.+%$", name) for name in names)):
         return FullClass(*names)
     if kind == "id" and names:
         return Records(*names)
@@ -119,23 +125,28 @@ def parse(text: str) -> Request:
 
 def _share(number: str, text: str) -> float:
     try:
-        share = float(number) / 100
+        return float(number) / 100
     except ValueError:
-        share = -1.0
+        raise InputRefused(f"The request {text!r} names no share.", "Write, say, random@10%.") from None
+
+
+def _check_share(share: float) -> None:
     if not 0 < share <= 1:
-        raise InputRefused(f"The request {text!r} names no share between 0 and 100 %.", "Write, say, random@10%.")
-    return share
+        remedy = "Write, say, random@10% or RandomFraction(0.1)."
+        raise InputRefused(f"A share of {100 * share:g} % is not between 0 and 100 %.", remedy)
 
 
 def _lines(path: Path) -> list[str]:
     try:
-        lines = path.read_text(encoding="utf-8").splitlines()
+        lines = path.read_text(encoding="utf-8-sig").splitlines()
     except FileNotFoundError:
         raise InputRefused(f"There is no file {path}.", "Give a text file with one record id a line.") from None
     except (UnicodeDecodeError, IsADirectoryError):
         raise InputRefused(f"{path} is not a text file.", "Give a text file with one record id a line.") from None
     except PermissionError:
         raise ResourceError(f"{path} may not be read.", "Give yourself permission to read it.") from None
+    except (OSError, ValueError):
+        raise InputRefused(f"{str(path)!r} is no file.", "Give a text file with one record id a line.") from None
     ids = [line.partition("#")[0].strip() for line in lines]
     if not any(ids):
         raise InputRefused(f"{path} names no record.", "Write one record id a line.")

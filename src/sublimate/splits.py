@@ -87,8 +87,8 @@ class Split:
     def named_classes(self) -> Tensor | None:
         """The classes a class request names (the paper's forgetting classes); None for other requests."""
         if isinstance(self.request, FullClass | SubClass):
-            named: Tensor = self.data.labels[self.forget].unique()
-            return named
+            names = self.request.names if isinstance(self.request, FullClass) else (self.request.name,)
+            return torch.tensor([self.data.classes.index(name) for name in names])
         return None
 
     @property
@@ -112,7 +112,9 @@ def split(
     (100, False, 1.0)
     """
     request = parse(request) if isinstance(request, str) else request
-    excluded = _rows_of(data, tuple(dict.fromkeys(exclude)))
+    if isinstance(exclude, str):
+        raise InputRefused(f"exclude={exclude!r} is one string.", "Give a list of record ids.")
+    excluded = _rows_of(data, tuple(dict.fromkeys(map(str, exclude))))
     alive = torch.ones(data.sizes[0], dtype=torch.bool)
     alive[excluded] = False
     forget = _select(data, request, alive, seed)
@@ -133,13 +135,15 @@ def split(
         control=control,
         ratios=_ratios(data, forget, alive),
         fingerprint=_fingerprint(data, forget, excluded),
-        notes=(f"{repeated} ids were named more than once and counted once.",) if repeated else (),
+        notes=(f"Ids named again were counted once ({repeated} repetitions).",) if repeated else (),
     )
 
 
 def _select(data: Data, request: Request, alive: Tensor, seed: int) -> Tensor:
     if isinstance(request, Records):
         rows = _rows_of(data, request.ids)
+        if len(rows) == 0:
+            raise InputRefused("The request names no record.", "Ask for at least one record.")
         if bool((~alive[rows]).any()):
             gone = [data.ids[int(r)] for r in rows[~alive[rows]][:5]]
             raise InputRefused(f"Records {', '.join(gone)} are excluded.", "Leave out what was forgotten earlier.")
@@ -200,7 +204,8 @@ def _ratios(data: Data, forget: Tensor, alive: Tensor) -> Tensor:
     k = len(data.classes)
     whole = torch.bincount(data.labels[: len(alive)][alive], minlength=k)
     if data.class_counts is not None:
-        whole = torch.tensor(data.class_counts)
+        gone_before = torch.bincount(data.labels[: len(alive)][~alive], minlength=k)
+        whole = torch.tensor(data.class_counts) - gone_before
     return torch.bincount(data.labels[forget], minlength=k) / whole.clamp(min=1)
 
 

@@ -12,8 +12,8 @@ def entropy(logits: Tensor) -> Tensor:
     >>> entropy(torch.tensor([[0.0, 0.0]])).item().__round__(4)
     0.6931
     """
-    log_p = logits.double().log_softmax(1)
-    return -(log_p.exp() * log_p).sum(1)
+    each: Tensor = torch.special.entr(logits.double().softmax(1))  # 0 · log 0 = 0
+    return each.sum(1)
 
 
 def entropy_mia(member: Tensor, nonmember: Tensor, target: Tensor) -> float:

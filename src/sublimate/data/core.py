@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import hashlib
+import operator
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass, replace
 from functools import cached_property
@@ -156,6 +157,10 @@ def _check(data: Data) -> None:
             f"{data.name} has labels from {int(data.labels.min())} to {int(data.labels.max())} for {k} classes.",
             f"Labels must lie in 0..{k - 1}.",
         )
+    if data.class_counts is not None:
+        here = torch.bincount(data.labels[: data.sizes[0]], minlength=k).tolist()
+        if len(data.class_counts) != k or any(map(operator.lt, data.class_counts, here)):
+            raise InputRefused(f"{data.name} has class counts below its rows.", f"Give {k} counts of the whole data.")
     if data.ids and (len(data.ids) != data.sizes[0] or len(set(data.ids)) != len(data.ids)):
         raise InputRefused(f"{data.name} has ids that are missing or used twice.", "Give each training row one id.")
     if isinstance(data.images, Tensor):
