@@ -156,10 +156,10 @@ def time_rows(rounds: int, counted: int) -> Iterator[Row]:
     for view, target in TIME_TARGETS.items():
         ratios = [e / b for e, b in zip(erase[view], bare[view], strict=True)]
         detail = f"{median(erase[view]):.3f} / {median(bare[view]):.3f} s"
-        yield Row(f"erase time, {view}", ratios, target, detail)
+        yield Row(f"erase, {view}", ratios, target, detail)
     for view in TIME_TARGETS:
         shares = [2 * d / b for d, b in zip(draw[view], bare[view], strict=True)]
-        yield Row(f"view share, {view}", shares, None, f"{2 * BATCH / median(draw[view]):,.0f} views/s")
+        yield Row(f"views, {view}", shares, None, f"{2 * BATCH / median(draw[view]):,.0f} views/s")
 
 
 def grown(kind: str) -> int:
@@ -186,7 +186,7 @@ def memory_row(rounds: int) -> Row:
     found = [tuple(map(grown, kinds)) for _ in track(range(rounds), "memory", console=Console(stderr=True))]
     ours, plain = (median(column) / 2**20 for column in zip(*found, strict=True))
     detail = f"{ours:.0f} / {plain:.0f} MiB"
-    return Row("peak memory", [a / b for a, b in found], MEMORY_TARGET, detail)
+    return Row("memory", [a / b for a, b in found], MEMORY_TARGET, detail)
 
 
 def show(rows: list[Row]) -> None:

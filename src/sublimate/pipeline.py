@@ -34,8 +34,9 @@ class Result:
 
     @property
     def samples(self) -> int:
-        """How many images the method read."""
-        return sum(self.record.samples.values())
+        """How many images the method read, its choices included."""
+        probe = self.record.choices.get("probe", [])
+        return sum(self.record.samples.values()) + sum(int(tried.get("samples", 0)) for tried in probe)
 
 
 def erase(

@@ -11,7 +11,7 @@ from sublimate.unlearn.base import Record
 
 ORIGINAL = Row(name="Original", scores=Scores(acc_dr=99.0, acc_df=98.0, ta=90.0, mia=97.5))
 RETRAIN = Row(name="Retrain", scores=Scores(acc_dr=99.5, acc_df=85.0, ta=88.0, mia=50.0), seconds=4000.04)
-SIAMESE = Row(name="Siamese", scores=Scores(acc_dr=99.496, acc_df=86.25, ta=87.0), seconds=61.26, samples=58240)
+SIAMESE = Row(name="Siamese", scores=Scores(acc_dr=99.496, acc_df=86.5, ta=87.0), seconds=61.26, samples=58240)
 
 
 def tell(*rows: Row, reference: str | None = None, title: str = "t") -> Story:
@@ -40,10 +40,10 @@ def cells(story: Story) -> dict[str, list[str]]:
 def test_figures_and_gaps_by_hand() -> None:
     assert cells(tell(ORIGINAL, RETRAIN, SIAMESE, reference="Retrain")) == {
         "Network": ["Original", "Retrain", "Siamese"],
-        "Acc_Dr": ["99.00 (-0.50)", "99.50", "99.50 (0.00)"],
-        "Acc_Df": ["98.00 (+13.00)", "85.00", "86.25 (+1.25)"],
-        "TA": ["90.00 (+2.00)", "88.00", "87.00 (-1.00)"],
-        "MIA": ["97.50 (+47.50)", "50.00", "–"],
+        "Acc_Dr": ["99.00 (-0.5)", "99.50", "99.50 (0.0)"],
+        "Acc_Df": ["98.00 (+13.0)", "85.00", "86.50 (+1.5)"],
+        "TA": ["90.00 (+2.0)", "88.00", "87.00 (-1.0)"],
+        "MIA": ["97.50 (+47.5)", "50.00", "–"],
         "Seconds": ["–", "4,000.0", "61.3"],
         "Images\nread": ["–", "–", "58,240"],
     }
@@ -90,7 +90,7 @@ def test_nothing_is_cut_at_80_columns() -> None:
     )
     none = Row(name="Retrain", scores=Scores(**dict.fromkeys(MEANING, 0.0)))
     table = printed(tell(whole, none, reference="Retrain"), width=80)
-    words = ["99.60", "(+99.60)", "99.70", "91.40", "93.10", "91.90", "(+91.90)", "97.40", "4,311.2", "6,370,000"]
+    words = ["99.60", "(+99.6)", "99.70", "91.40", "93.10", "91.90", "(+91.9)", "97.40", "4,311.2", "6,370,000"]
     assert all(word in table for word in words)
     assert max(map(len, table.splitlines())) <= 80
 

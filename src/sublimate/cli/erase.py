@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING, Annotated, Any
 
 import typer
 
-from ..errors import InputRefused, UsageError
+from ..errors import InputRefused, UnlearningFailed, UsageError
 from .common import (
     REQUEST,
     Arch,
@@ -31,6 +31,7 @@ if TYPE_CHECKING:
     from ..networks import Network
     from ..pipeline import Result
     from ..splits import Split
+    from ..store import Slot
     from .ui import Ui
 
 EXAMPLE = "sublimate erase --model original.safetensors --data digits --forget class:3 --out erased.safetensors"
@@ -80,8 +81,14 @@ def run(
 
         tell(ui, network, chosen, method, preset, options)
         return
-    result = _run(ui, network, chosen, method, preset, options, not no_evaluate)
-    digest = _write(out, network, result)
+    slots = _slots(network, chosen, method, preset, options)
+    try:
+        result = _run(ui, network, chosen, method, preset, options, not no_evaluate, slots)
+        digest = _write(out, network, result)
+    except UnlearningFailed:
+        _clear(slots)  # the same run would only fail again
+        raise
+    _clear(slots)
     _tell(ui, network, result, reference, report, device, out)
     ui.result(_json(out, digest, result))
 
@@ -103,27 +110,41 @@ def _options(pairs: list[str]) -> dict[str, Any]:
     return {name.strip(): from_text(value.strip()) for name, _, value in (pair.partition("=") for pair in pairs)}
 
 
-def _run(
-    ui: Ui, network: Network, chosen: Split, method: str, preset: str, options: dict[str, Any], evaluated: bool
-) -> Result:
+def _slots(network: Network, chosen: Split, method: str, preset: str, options: dict[str, Any]) -> tuple[Slot, Slot]:
+    """Where the choices and the state of this very run are kept while it is unfinished."""
     from ..checkpoint import digest_of
-    from ..pipeline import erase_split
     from ..store import Store
 
     key = run_key(
         erase=method, preset=preset, options=options, split=chosen.fingerprint, few=chosen.few.tolist(),
         model=digest_of(network.model.state_dict()), mean=network.data.mean, std=network.data.std,
     )  # fmt: skip
-    slots = Store().slot(f"probe {key}"), Store().slot(f"run {key}")
+    return Store().slot(f"probe {key}"), Store().slot(f"run {key}")
+
+
+def _clear(slots: tuple[Slot, Slot]) -> None:
+    for slot in slots:
+        slot.clear()
+
+
+def _run(
+    ui: Ui,
+    network: Network,
+    chosen: Split,
+    method: str,
+    preset: str,
+    options: dict[str, Any],
+    evaluated: bool,
+    slots: tuple[Slot, Slot],
+) -> Result:
+    from ..pipeline import erase_split
+
     ui.say(f"Erasing {chosen.request.text}: {len(chosen.forget)} of {network.data.sizes[0]} records, by {method}.")
     with signals() as interrupted, ui.steps(method) as progress:
-        result = erase_split(
+        return erase_split(
             network.model, chosen, method=method, preset=preset, options=options, evaluated=evaluated,
             progress=progress, savers=slots, interrupted=interrupted,
         )  # fmt: skip
-    for slot in slots:
-        slot.clear()
-    return result
 
 
 def _write(out: Path, network: Network, result: Result) -> str:

@@ -158,9 +158,12 @@ def _check(data: Data) -> None:
             f"Labels must lie in 0..{k - 1}.",
         )
     if data.class_counts is not None:
-        here = torch.bincount(data.labels[: data.sizes[0]], minlength=k).tolist()
+        here = data.labels[: data.sizes[0]].bincount(minlength=k).tolist()
         if len(data.class_counts) != k or any(map(operator.lt, data.class_counts, here)):
-            raise InputRefused(f"{data.name} has class counts below its rows.", f"Give {k} counts of the whole data.")
+            raise InputRefused(
+                f"{data.name} has class_counts {list(data.class_counts)} but holds {here} training rows per class.",
+                "Give, for each class, its size in the whole training set.",
+            )
     if data.ids and (len(data.ids) != data.sizes[0] or len(set(data.ids)) != len(data.ids)):
         raise InputRefused(f"{data.name} has ids that are missing or used twice.", "Give each training row one id.")
     if isinstance(data.images, Tensor):

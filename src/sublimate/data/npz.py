@@ -19,7 +19,7 @@ PARTS = ("train", "test", "val")
 
 
 def npz(path: Path) -> Data:
-    """Data from `x_train, y_train` and, if present, test, validation, `classes, ids, class_counts, mean, std`."""
+    """Data from `x_train, y_train` and, if present, test, validation, `classes, ids, class_counts, mean, std, flip`."""
     name, arrays = path.name, read_arrays(path)
     _check_keys(name, arrays)
     parts = {part: _part(name, arrays, part) for part in PARTS if f"x_{part}" in arrays}
@@ -29,7 +29,7 @@ def npz(path: Path) -> Data:
     sizes = tuple(len(parts[part][1]) if part in parts else 0 for part in PARTS)
     counts = _counts(name, arrays)
     mean, std = _normalisation(name, arrays, images, sizes[0])
-    data = Data(
+    return Data(
         name=path.stem,
         images=images,
         labels=labels,
@@ -38,10 +38,9 @@ def npz(path: Path) -> Data:
         ids=_strings(arrays, "ids"),
         mean=mean,
         std=std,
+        flip=bool(arrays.get("flip", True)),
         class_counts=counts,
     )
-    _check_counts(data)
-    return data
 
 
 def _check_keys(name: str, arrays: Arrays) -> None:
@@ -109,14 +108,3 @@ def _counts(name: str, arrays: Arrays) -> tuple[int, ...] | None:
     if counts.ndim != 1 or counts.dtype.kind not in "iu":
         raise InputRefused(f"class_counts of {name} is not a list of whole numbers.", "Give one count per class.")
     return tuple(counts.tolist())
-
-
-def _check_counts(data: Data) -> None:
-    if data.class_counts is None:
-        return
-    present = data.labels[data.train].bincount(minlength=len(data.classes)).tolist()
-    if len(data.class_counts) != len(present) or any(c < p for c, p in zip(data.class_counts, present, strict=True)):
-        raise InputRefused(
-            f"{data.name} has class_counts {list(data.class_counts)} but holds {present} training rows per class.",
-            "Give, for each class, its size in the whole training set.",
-        )

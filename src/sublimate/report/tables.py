@@ -74,13 +74,13 @@ def percent(value: float | None) -> str:
     return MISSING if value is None else f"{value:.2f}"
 
 
-def signed(value: float) -> str:
-    """Two decimals with the sign; what rounds to nought has none.
+def signed(value: float, decimals: int = 2) -> str:
+    """A number with its sign; what rounds to nought has none.
 
-    >>> signed(0.5), signed(-1.25), signed(-0.001)
-    ('+0.50', '-1.25', '0.00')
+    >>> signed(0.5), signed(-1.25, 1), signed(-0.001)
+    ('+0.50', '-1.2', '0.00')
     """
-    return f"{value:+.2f}" if round(value, 2) else "0.00"
+    return f"{value:+.{decimals}f}" if round(value, decimals) else f"{0:.{decimals}f}"
 
 
 def count(value: int | None) -> str:
@@ -134,7 +134,7 @@ def meaning_lines(story: Story) -> list[str]:
 
 def _cell(story: Story, row: Row, key: str) -> str:
     distance = gap(story, row, key)
-    return percent(figure(row, key)) + ("" if distance is None else f" ({signed(distance)})")
+    return percent(figure(row, key)) + ("" if distance is None else f" ({signed(distance, 1)})")
 
 
 def _costs(story: Story) -> dict[str, list[str]]:

@@ -95,7 +95,8 @@ def _try(
         )
     except UnlearningFailed as failure:
         return {"failed": failure.cause}
-    return {name: round(value, 2) for name, value in outcome.record.checks[-1].items()}
+    seen = {name: round(value, 2) for name, value in outcome.record.checks[-1].items()}
+    return seen | {"samples": sum(outcome.record.samples.values())}
 
 
 def best(tried: Tried) -> float:

@@ -113,6 +113,7 @@ class Siamese(Unlearner):
     vaporize: bool = True  # False: concentration alone
     hidden: int = 64
     views: str | View = "simple"
+    clip: float | None = None  # bound on the norm of the gradient
     schedule: Literal["constant", "cosine"] = "constant"  # "cosine": the learning rate falls to nil
     until: Literal["epochs", "met"] = "epochs"  # "met": stop once D_f looks never seen and the rest has recovered
     watch_every: int = 10  # iterations, when until="met"
@@ -167,6 +168,7 @@ class Siamese(Unlearner):
             steps=orders[self.order] if self.vaporize else (concentrate,),
             optimizer=self.sgd([job.model, h]),
             lr=self.lr,
+            clip=self.clip,
             schedule=cosine if self.schedule == "cosine" else constant,
             modules={"h": h} | ({"met": met} if met else {}),
             watch=met.measure if met else None,
