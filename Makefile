@@ -23,7 +23,7 @@ demo: install
 	@$(RUN)sublimate demo --out demo
 
 test: lint
-	$(RUN)python -m pytest -m "not slow"
+	$(RUN)python -m pytest -n 2 -m "not slow"
 
 lint: install
 	$(RUN)ruff check .

@@ -28,6 +28,7 @@ def test_whole_classes_get_labels_from_the_classes_that_remain(toy):
     chosen, choices = auto(toy.model, toy.split, {"lr": 0.01})
     assert (chosen.permutation, chosen.until) == ("retained", "met")
     assert choices["preset"] == "auto" and choices["permutation"] == "retained" and "probe" not in choices
+    assert all(getattr(chosen, name) == value for name, value in choices.items() if name != "preset")
 
 
 @pytest.mark.parametrize("request_", ["id:3", "random@10%", "class:b@50%"])

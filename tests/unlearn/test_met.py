@@ -75,11 +75,11 @@ def test_done_when_the_median_meets_its_target_and_the_rest_is_well():
     job = job_of([22.5] * 3, [float(v) for v in range(10, 35)], [float(v) for v in range(1, 22)])
     met = Met(job)
     seen, reason = met.measure()
-    assert reason is None and not met.resting
+    assert reason is None and not met.forgotten
     assert seen["excess"] == pytest.approx(22.5 - 11.4)
     job.forget.data.images[job.forget.rows] = 11.0  # as if the network had forgotten these
     seen, reason = met.measure()
-    assert met.resting and reason is not None
+    assert met.forgotten and reason is not None
     assert seen["retained"] == 100
 
 

@@ -1,7 +1,8 @@
 """`auto`: what works without a person who knows the network.
 
 A short probe finds the learning rate; whole classes get labels only from classes that remain, other records are pushed
-until they look never seen; the run stops when that is so and the rest has recovered.
+until they look never seen; the run stops when that is so and the rest has recovered.  The gradient is clipped: a wrong
+label for a record that the network knows by heart gives a gradient that would wreck the rest in the first few steps.
 """
 
 from __future__ import annotations
@@ -19,9 +20,9 @@ from ..splits import Part, Split
 from .options import check_names
 from .siamese import Siamese
 
-RATES = (1e-4, 3e-4, 1e-3, 3e-3)
-PROBE = 10  # iterations per rate
-BOUND = 300  # iterations at most
+RATES = (1e-3, 3e-3, 1e-2)
+PROBE = 8  # iterations per rate
+BOUND = 200  # iterations at most
 Tried = list[dict[str, Any]]
 
 
@@ -41,15 +42,22 @@ def auto(
             "Give never-seen records (a test part), or use the preset paper.",
         )
     whole = bool((split.ratios[split.forget_set.labels] >= 1).all())
-    base = Siamese(**({"permutation": "retained" if whole else "matched", "until": "met"} | dict(options)))
-    choices: dict[str, Any] = {"preset": "auto", "permutation": base.permutation, "until": base.until}
-    if "epochs" not in options:
-        base = replace(base, epochs=-(-BOUND // -(-len(split.forget) // base.batch_size)))
+    per_pass = -(-len(split.forget) // int(options.get("batch_size", Siamese.batch_size)))
+    chosen: dict[str, Any] = {
+        "permutation": "retained" if whole else "matched",
+        "clip": 1.0,
+        "schedule": "cosine",
+        "until": "met",
+        "epochs": -(-BOUND // per_pass),
+        "watch_every": 5 if whole else 2,  # a single record is forgotten within a few iterations
+    }
+    chosen = {name: value for name, value in chosen.items() if name not in options}
+    base = Siamese(**(chosen | dict(options)))
     if "lr" not in options:
-        tried = probe(model, split, base, progress, saver, interrupted)
-        base = replace(base, lr=best(tried))
-        choices |= {"lr": base.lr, "probe": tried}
-    return base, choices | {"epochs": base.epochs}
+        chosen["probe"] = probe(model, split, base, progress, saver, interrupted)
+        chosen["lr"] = best(chosen["probe"])
+        base = replace(base, lr=chosen["lr"])
+    return base, {"preset": "auto"} | chosen
 
 
 def probe(

@@ -24,7 +24,8 @@ class Met(nn.Module):
     """
 
     targets: Tensor  # per row of D_f
-    resting: Tensor  # whether nothing was left to forget at the last look
+    forgotten: Tensor  # whether nothing was left to forget at the last look
+    recovered: Tensor  # whether the rest was well then
 
     def __init__(self, job: Job) -> None:
         super().__init__()
@@ -44,7 +45,8 @@ class Met(nn.Module):
         self._tolerance = max(1.0, (self._before * (100 - self._before) / int(self._kept.sum())) ** 0.5)
         self._ranks = _ranks(job)
         self.register_buffer("targets", self._matched(val))
-        self.register_buffer("resting", torch.tensor(False))
+        self.register_buffer("forgotten", torch.tensor(False))
+        self.register_buffer("recovered", torch.tensor(False))
 
     def above(self, places: Tensor, l1: Tensor, l2: Tensor, y: Tensor) -> Tensor:
         """Which of these rows of D_f the network still knows better than it should, by the mean φ of two views."""
@@ -63,10 +65,10 @@ class Met(nn.Module):
             "gone": float(hit[self._whole].mean()) if bool(self._whole.any()) else 0.0,  # accuracy on whole classes
             "excess": float(excess.median()) if len(excess) else 0.0,
         }
-        self.resting.fill_(seen["gone"] <= GONE and seen["excess"] <= 0)
-        if self.resting and seen["retained"] >= self._before - self._tolerance:
-            return seen, "the forgotten records look never seen and the rest has recovered"
-        return seen, None
+        self.forgotten.fill_(seen["gone"] <= GONE and seen["excess"] <= 0)
+        self.recovered.fill_(seen["retained"] >= self._before - self._tolerance)
+        done = bool(self.forgotten) and bool(self.recovered)
+        return seen, "the forgotten records look never seen and the rest has recovered" if done else None
 
     def _matched(self, val: Tensor) -> Tensor:
         """Never-seen φ at each record's rank, in its class when there are enough of them."""

@@ -131,6 +131,8 @@ class Siamese(Unlearner):
             return p1, p2, l1, l2
 
         def concentrate(forget_batch: Batch) -> Losses:
+            if met and met.recovered:
+                return {}
             batch = few.at(forget_batch.t)
             p1, p2, l1, l2 = pair(job.retain, batch)
             return {
@@ -139,7 +141,7 @@ class Siamese(Unlearner):
             }
 
         def vaporize(batch: Batch) -> Losses:
-            if met and met.resting:  # nothing is left to forget: let the rest recover
+            if met and met.forgotten:  # a step rests while its goal is met
                 return {}
             p1, p2, l1, l2 = pair(job.forget, batch)
             g, y = job.stream("labels", batch.t), batch.y.cpu()
