@@ -175,8 +175,8 @@ def _tell(
 
     for warning in result.record.warnings:
         ui.warn(warning)
-    for name, value in result.record.choices.items():
-        ui.note(f"{name}: {value}")
+    shown = {name: value for name, value in result.record.choices.items() if name != "probe"}
+    ui.note("; ".join(f"{name} {value}" for name, value in shown.items()))
     if result.before and result.after:
         rows = [Row(name="Original", scores=result.before)]
         if reference:

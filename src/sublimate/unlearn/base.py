@@ -172,7 +172,7 @@ class Unlearner(ABC):
                 loop.run(self.phases(job))
             finally:
                 _like(student, model)
-            record.choices["confidence_shift"] = _effect(job)
+            record.choices["confidence_shift"] = round(_effect(job), 3)
         if guard and guard.now < guard.before - 2:
             record.warnings.append(f"Never-seen retained classes lost {guard.before - guard.now:.1f} points.")
         record.samples, record.losses, record.checks = dict(job.meter), loop.history, loop.checks

@@ -27,14 +27,14 @@ class Met(nn.Module):
     forgotten: Tensor  # whether nothing was left to forget at the last look
     recovered: Tensor  # whether the rest was well then
 
-    def __init__(self, job: Job) -> None:
+    def __init__(self, job: Job, stops: bool = True) -> None:
         super().__init__()
         if job.val is None or bool(torch.isin(job.val.labels, job.forgotten).all()):
             raise InputRefused(
                 "There are no never-seen records of the classes that remain.",
                 'Give val=…, or use until="epochs" and another permutation.',
             )
-        self._job = job
+        self._job, self._stops = job, stops
         self._val = job.val.sample(VAL_SAMPLE)
         self._forget = job.forget.sample(FORGET_SAMPLE)
         self._places = torch.searchsorted(job.forget.rows, self._forget.rows)
@@ -65,6 +65,8 @@ class Met(nn.Module):
             "gone": float(hit[self._whole].mean()) if bool(self._whole.any()) else 0.0,  # accuracy on whole classes
             "excess": float(excess.median()) if len(excess) else 0.0,
         }
+        if not self._stops:
+            return seen, None
         self.forgotten.fill_(seen["gone"] <= GONE and seen["excess"] <= 0)
         self.recovered.fill_(seen["retained"] >= self._before - self._tolerance)
         done = bool(self.forgotten) and bool(self.recovered)
