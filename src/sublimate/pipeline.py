@@ -12,6 +12,7 @@ from torch import nn
 from .audits.evaluation import Scores, evaluate
 from .audits.records import check_records
 from .data.core import Data
+from .errors import Interrupted
 from .loop import Progress, Saver
 from .networks import factory
 from .request import Request
@@ -93,10 +94,15 @@ def erase_split(
     seconds = time.perf_counter() - began
     outcome.record.choices = choices | outcome.record.choices
     check_records(outcome.model, chosen)
+
+    def tick(_: int) -> None:
+        if interrupted():
+            raise Interrupted("Stopped while evaluating.", "The same command continues.")
+
     return Result(
         model=outcome.model,
-        before=evaluate(model, chosen) if evaluated else None,
-        after=evaluate(outcome.model, chosen) if evaluated else None,
+        before=evaluate(model, chosen, tick=tick) if evaluated else None,
+        after=evaluate(outcome.model, chosen, tick=tick) if evaluated else None,
         split=chosen,
         record=outcome.record,
         seconds=seconds,

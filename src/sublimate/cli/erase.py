@@ -63,11 +63,12 @@ def run(
     """Erase what REQUEST names from a trained network; the result loads wherever the original did."""
     ui, device = start(threads, device, json, quiet)
     from ..data.sources import load
-    from ..files import check_writable
+    from ..files import check_writable, remove_stale
     from ..splits import split
 
     for path in filter(None, (out, report)):
         check_writable(path)
+        remove_stale(path)
         if path.exists() and path.samefile(model):
             raise InputRefused(f"{path} is the original itself.", "Give the erased network another name.")
     table = load(data, size=size)

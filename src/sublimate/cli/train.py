@@ -32,13 +32,14 @@ def run(
     from ..audits.evaluation import whole_test_accuracy
     from ..checkpoint import save_checkpoint
     from ..data.sources import load
-    from ..files import check_writable, sha256
+    from ..files import check_writable, remove_stale, sha256
     from ..networks import describe, factory
     from ..splits import Part, split
     from ..store import Store
     from ..training import find_recipe, fit
 
     check_writable(out)
+    remove_stale(out)
     chosen, table = find_recipe(recipe, epochs=epochs, views=views), load(data, size=size)
     build = factory(model, table)
     request = split(table, forget, seed=seed) if forget else None
