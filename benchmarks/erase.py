@@ -216,7 +216,7 @@ def main() -> int:
     if options.child:
         child(options.child)
         return 0
-    rounds, counted = (2, 2) if options.quick else (7, 6)
+    rounds, counted = (2, 2) if options.quick else (5, 4)
     # Memory first: a child inherits the high-water mark of its parent, which is still low here.
     rows = [memory_row(rounds)]
     keep_pages()
