@@ -49,7 +49,7 @@ def auto(
         "schedule": "cosine",
         "until": "met",
         "epochs": -(-BOUND // per_pass),
-        "watch_every": 5 if whole else 2,  # a single record is forgotten within a few iterations
+        "watch_every": 10 if whole else 2,  # a single record is forgotten within a few iterations
     }
     chosen = {name: value for name, value in chosen.items() if name not in options}
     base = Siamese(**(chosen | dict(options)))
