@@ -243,7 +243,7 @@ def test_ids_named_twice_are_counted_once_with_a_note(ids):
     s = split(table([0, 1, 2, 3, 0]), Records(*ids))
     assert s.forget.tolist() == sorted({int(i) for i in ids})
     again = len(ids) - len(set(ids))
-    assert s.notes == ((f"{again} ids were named more than once and counted once.",) if again else ())
+    assert s.notes == ((f"Ids named again were counted once ({again} repetitions).",) if again else ())
 
 
 def test_ids_excluded_twice_are_excluded_once():
@@ -313,7 +313,7 @@ def test_a_class_that_is_wholly_excluded_is_refused():
 
 def test_named_classes_are_those_of_class_requests_only():
     data = table([2, 0, 1, 2, 3])
-    assert split(data, "class:dog,ant").named_classes.tolist() == [0, 3]
+    assert split(data, "class:dog,ant").named_classes.tolist() == [3, 0]
     assert split(data, "class:cat@50%").named_classes.tolist() == [2]
     assert split(data, "random@50%").named_classes is None
     assert split(data, "id:1,4").named_classes is None

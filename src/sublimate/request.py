@@ -125,15 +125,17 @@ def parse(text: str) -> Request:
 
 def _share(number: str, text: str) -> float:
     try:
-        return float(number) / 100
+        share = float(number) / 100
     except ValueError:
-        raise InputRefused(f"The request {text!r} names no share.", "Write, say, random@10%.") from None
+        share = -1.0
+    if not 0 < share <= 1:
+        raise InputRefused(f"The request {text!r} names no share between 0 and 100 %.", "Write, say, random@10%.")
+    return share
 
 
 def _check_share(share: float) -> None:
     if not 0 < share <= 1:
-        remedy = "Write, say, random@10% or RandomFraction(0.1)."
-        raise InputRefused(f"A share of {100 * share:g} % is not between 0 and 100 %.", remedy)
+        raise InputRefused(f"A share of {share:g} is not between 0 and 1.", "Write, say, RandomFraction(0.1) for 10 %.")
 
 
 def _lines(path: Path) -> list[str]:
