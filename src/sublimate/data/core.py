@@ -90,13 +90,13 @@ class Data:
         ...      mean=(0.5,), std=(0.5,)).normalise(white)
         tensor([[[[1.]]]])
         """
-        unit = 1.0 if x.is_floating_point() else 255.0
+        x = x.float() if x.is_floating_point() else x.float().div_(255)
         if self.mean is None or self.std is None:
-            return x.float() if unit == 1.0 else x.float().div_(unit)
+            return x
         shape = (1, -1, 1, 1)
         mean = torch.tensor(self.mean, device=x.device).view(shape)
         std = torch.tensor(self.std, device=x.device).view(shape)
-        return (x.float() - mean * unit) / (std * unit)
+        return (x - mean) / std
 
     def normalised(self, mean: Sequence[float] | None, std: Sequence[float] | None) -> Data:
         """The same rows for a network that was trained with another normalisation."""
