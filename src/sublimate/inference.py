@@ -68,3 +68,29 @@ def confidence(logits: Tensor, labels: Tensor) -> Tensor:
     own = z.gather(1, labels[:, None])
     others = z.scatter(1, labels[:, None], float("-inf"))
     return own.squeeze(1) - others.logsumexp(1)
+
+
+def auc(higher: Tensor, lower: Tensor) -> float:
+    """Probability that a value of the first group exceeds one of the second; ties count half.  .5: no difference.
+
+    >>> auc(torch.tensor([3.0, 1.0]), torch.tensor([2.0, 1.0]))
+    0.625
+    """
+    b = lower.double().sort().values
+    a = higher.double()
+    wins = torch.searchsorted(b, a, right=False) + torch.searchsorted(b, a, right=True)
+    return float(wins.double().mean() / (2 * len(b)))
+
+
+def auc_by_class(higher: Tensor, its_labels: Tensor, lower: Tensor, their_labels: Tensor) -> float:
+    """`auc` over pairs of the same class, each class weighted by its size in the first group.
+
+    Classes that the second group does not show are left out; .5 when that leaves none.
+    """
+    found, weights = list[float](), list[int]()
+    for k in its_labels.unique():
+        mine, theirs = higher[its_labels == k], lower[their_labels == k]
+        if len(theirs):
+            found.append(auc(mine, theirs))
+            weights.append(len(mine))
+    return sum(f * w for f, w in zip(found, weights, strict=True)) / sum(weights) if weights else 0.5

@@ -16,7 +16,7 @@ from typing import Any, Protocol
 import torch
 from torch import Tensor, nn
 
-from .data.batches import Batch, Batches, Meter
+from .data.batches import Batch, Batches, Blank, Meter
 from .errors import Interrupted, UnlearningFailed
 from .randomness import derive
 
@@ -42,19 +42,26 @@ def cosine(done: float) -> float:
 
 @dataclass(frozen=True, kw_only=True)
 class Phase:
-    """Passes over one part; each step of an iteration gives named losses and makes one update on their sum."""
+    """Passes over one part; each step of an iteration gives named losses and makes one update on their sum.
+
+    A step that gives no losses makes no update: it rests, or it only gathers statistics (then there is no optimizer).
+    Whatever a later phase needs of an earlier one (sums, saved weights, an optimizer) is a module or optimizer of both.
+    """
 
     name: str
-    over: Batches
+    over: Batches | Blank
     epochs: int
     steps: Sequence[Step]
-    optimizer: torch.optim.Optimizer
-    lr: float
+    optimizer: torch.optim.Optimizer | None = None
+    lr: float = 0.0
+    first: int = 0  # number of its first batch: a later pass over the same part goes on with the shuffles
     modules: Mapping[str, nn.Module] = field(default_factory=dict)  # what is saved beside the network
     schedule: Callable[[float], float] = constant  # share of the phase done -> factor of the learning rate
     clip: float | None = None  # bound on the norm of the gradient
     watch: Callable[[], tuple[Measured, str | None]] | None = None  # what was measured, and a reason to stop or None
     every: int = 1  # iterations from one watch to the next
+    after: Callable[[], None] | None = None  # after every update
+    finish: Callable[[], None] | None = None  # when the phase is over; may change the network
 
     @property
     def iterations(self) -> int:
@@ -101,6 +108,7 @@ class Loop:
     history: list[Measured] = field(default_factory=list)  # losses, per iteration
     checks: list[Measured] = field(default_factory=list)  # what the watch measured
     stopped: str = "all epochs done"
+    choices: dict[str, Any] = field(default_factory=dict)  # of the method; saved with the run
     _good: dict[str, Tensor] = field(default_factory=dict)
     _saved_at: float = field(default_factory=time.monotonic)
     _save_seconds: float = 0.0
@@ -120,38 +128,51 @@ class Loop:
         for t in range(start, phase.iterations):
             self._iterate(phase, number, t)
             done = t + 1
-            if phase.checks(done):
+            if phase.optimizer and phase.checks(done):
                 self._check()
-            if phase.watch and done % phase.every == 0:
-                measured, reason = phase.watch()
-                self.checks.append({"iteration": done, **measured})
-                if reason:
-                    self.stopped = reason
-                    self._check()
-                    return
+            if self._watched(phase, done):
+                break
             self._save_if_due(phase, number, done)
+        if phase.finish:
+            phase.finish()
+            self._check()
+
+    def _watched(self, phase: Phase, done: int) -> bool:
+        """Look, when it is time; whether there is a reason to stop."""
+        if not phase.watch or done % phase.every:
+            return False
+        measured, reason = phase.watch()
+        self.checks.append({"iteration": done, **measured})
+        if reason:
+            self.stopped = reason
+            self._check()
+        return reason is not None
 
     def _iterate(self, phase: Phase, number: int, t: int) -> None:
         torch.manual_seed(derive(self.seed, "step", number, t))  # dropout and the like: a function of the place alone
-        for group in phase.optimizer.param_groups:
-            group["lr"] = phase.lr * phase.schedule(t / phase.iterations)
-        batch, seen = phase.over.at(t), Measured()
+        batch, seen = phase.over.at(phase.first + t), Measured()
         for step in phase.steps:
             losses = step(batch)
-            if not losses:  # a step may rest
-                continue
-            loss = sum(losses.values(), start=torch.zeros((), device=batch.y.device))
-            if not bool(torch.isfinite(loss)):
-                self._fail(f"The loss became non-finite in iteration {t + 1} of {phase.name}.")
-            phase.optimizer.zero_grad(set_to_none=True)
-            loss.backward()
-            if phase.clip is not None:
-                nn.utils.clip_grad_norm_([p for g in phase.optimizer.param_groups for p in g["params"]], phase.clip)
-            phase.optimizer.step()
-            seen |= {name: float(value.detach()) for name, value in losses.items()}
+            if losses and phase.optimizer:
+                self._update(phase, phase.optimizer, losses, t)
+                seen |= {name: float(value.detach()) for name, value in losses.items()}
         self.history.append(seen)
         if self.progress:
             self.progress(Progress(phase.name, t + 1, phase.iterations, seen))
+
+    def _update(self, phase: Phase, optimizer: torch.optim.Optimizer, losses: Losses, t: int) -> None:
+        loss = sum(losses.values(), start=torch.zeros((), device=next(iter(losses.values())).device))
+        if not bool(torch.isfinite(loss)):
+            self._fail(f"The loss became non-finite in iteration {t + 1} of {phase.name}.")
+        for group in optimizer.param_groups:
+            group["lr"] = phase.lr * phase.schedule(t / phase.iterations)
+        optimizer.zero_grad(set_to_none=True)
+        loss.backward()
+        if phase.clip is not None:
+            nn.utils.clip_grad_norm_([p for g in optimizer.param_groups for p in g["params"]], phase.clip)
+        optimizer.step()
+        if phase.after:
+            phase.after()
 
     def _check(self) -> None:
         if not all(bool(torch.isfinite(p).all()) for p in self.model.parameters()):
@@ -187,11 +208,12 @@ class Loop:
             "done": done,
             "model": self.model.state_dict(),
             "good": self._good,
-            "optimizer": phase.optimizer.state_dict(),
+            "optimizer": phase.optimizer.state_dict() if phase.optimizer else {},
             "modules": {name: module.state_dict() for name, module in phase.modules.items()},
             "history": self.history,
             "checks": self.checks,
             "meter": dict(self.meter),
+            "choices": self.choices,
         }
         torch.save(state, buffer)
         return buffer.getvalue()
@@ -205,10 +227,12 @@ class Loop:
 
     def _restore(self, phase: Phase, state: dict[str, Any]) -> int:
         self.model.load_state_dict(state["model"])
-        phase.optimizer.load_state_dict(state["optimizer"])
+        if phase.optimizer:
+            phase.optimizer.load_state_dict(state["optimizer"])
         for name, module in phase.modules.items():
             module.load_state_dict(state["modules"][name])
         self._good, self.history, self.checks = state["good"], state["history"], state["checks"]
+        self.choices.update(state["choices"])
         self.meter.clear()
         self.meter.update(state["meter"])
         return int(state["done"])

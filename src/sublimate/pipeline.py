@@ -18,7 +18,8 @@ from .networks import factory
 from .request import Request
 from .splits import Part, Split, split
 from .training import find_recipe, fit
-from .unlearn.base import Record
+from .unlearn import find
+from .unlearn.base import Factory, Record
 from .unlearn.presets import configure
 
 
@@ -47,9 +48,11 @@ def erase(
     *,
     method: str = "siamese",
     preset: str = "auto",
-    few: int | Literal["all"] = 1000,
+    few: int | Literal["all"] | None = None,
     seed: int = 0,
     exclude: Iterable[str] = (),
+    records: object | None = None,
+    factory: Factory | None = None,
     progress: Callable[[Progress], None] | None = None,
     **options: Any,
 ) -> Result:
@@ -62,8 +65,17 @@ def erase(
     >>> result.before.acc_df > result.after.acc_df
     True
     """
-    chosen = split(data, request, few=few, seed=seed, exclude=exclude)
-    return erase_split(model, chosen, method=method, preset=preset, options={"seed": seed} | options, progress=progress)
+    chosen = split(data, request, few=find(method).few if few is None else few, seed=seed, exclude=exclude)
+    return erase_split(
+        model,
+        chosen,
+        method=method,
+        preset=preset,
+        options={"seed": seed} | options,
+        records=records,
+        factory=factory,
+        progress=progress,
+    )
 
 
 def erase_split(
@@ -74,6 +86,8 @@ def erase_split(
     preset: str,
     options: Mapping[str, Any],
     evaluated: bool = True,
+    records: object | None = None,
+    factory: Factory | None = None,
     progress: Callable[[Progress], None] | None = None,
     savers: tuple[Saver | None, Saver | None] = (None, None),  # of the choices, of the run
     interrupted: Callable[[], bool] = lambda: False,
@@ -87,6 +101,8 @@ def erase_split(
         chosen.few_set,
         ratios=chosen.ratios,
         val=chosen.val_set,
+        records=records,
+        factory=factory,
         progress=progress,
         saver=savers[1],
         interrupted=interrupted,

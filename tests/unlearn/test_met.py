@@ -9,7 +9,7 @@ from torch import nn
 from sublimate.data.core import Data
 from sublimate.errors import InputRefused
 from sublimate.splits import Part
-from sublimate.unlearn.base import Job
+from sublimate.unlearn.job import Job
 from sublimate.unlearn.met import Met
 
 

@@ -44,7 +44,7 @@ def run(
     out: Annotated[Path, typer.Option("--out", help="The erased network, in the layout of --model.")],
     method: Annotated[str, typer.Option("--method", help="How; see the README.")] = "siamese",
     preset: Annotated[str, typer.Option("--preset", help="auto, paper, or a preset file.")] = "auto",
-    few: Annotated[str, typer.Option("--few", help="Retained records it may read, or all.")] = "1000",
+    few: Annotated[str | None, typer.Option("--few", help="Retained records it may read, or all.")] = None,
     set_: Annotated[list[str], typer.Option("--set", help="An option of the method, say lr=1e-3.")] = [],  # noqa: B006
     reference: Annotated[Path | None, typer.Option("--reference", help="A Retrain to compare with.")] = None,
     report: Annotated[Path | None, typer.Option("--report", help="Write a page about it (HTML).")] = None,
@@ -73,7 +73,7 @@ def run(
             raise InputRefused(f"{path} is the original itself.", "Give the erased network another name.")
     table = load(data, size=size)
     network = open_model(model, table, arch, mean, std, device, ui)
-    chosen = split(network.data, forget, few=_budget(few), seed=seed)
+    chosen = split(network.data, forget, few=_budget(few, method), seed=seed)
     for note in chosen.notes:
         ui.note(note)
     options = {"seed": seed} | _options(set_)
@@ -94,7 +94,11 @@ def run(
     ui.result(_json(out, digest, result))
 
 
-def _budget(few: str) -> Any:
+def _budget(few: str | None, method: str) -> Any:
+    if few is None:
+        from ..unlearn import find
+
+        return find(method).few
     if few == "all":
         return few
     if not few.isdigit():

@@ -22,8 +22,38 @@ class Batch:
     places: Tensor
 
 
+class Blank:
+    """Iterations that read no data: noise is learned, a generator plays.
+
+    >>> len(Blank(5)), len(Blank(5).at(3).x)
+    (5, 0)
+    """
+
+    def __init__(self, iterations: int) -> None:
+        self._iterations = iterations
+
+    def __len__(self) -> int:
+        return self._iterations
+
+    def at(self, t: int) -> Batch:
+        """Nothing but the number of the iteration."""
+        nothing = torch.empty(0, dtype=torch.long)
+        return Batch(t, nothing, nothing, nothing)
+
+
 class Meter(Counter[str]):
     """How many samples were read, per part."""
+
+
+def one_pass(rows: int, size: int, fill: int = 0) -> tuple[int, int]:
+    """Batches in one pass over so many rows, and the records read in it.
+
+    >>> one_pass(100, 32), one_pass(100, 32, fill=8)
+    ((4, 100), (4, 104))
+    """
+    size = min(size, rows)
+    full, rest = divmod(rows, size)
+    return full + bool(rest), full * max(size, fill) + (max(rest, fill) if rest else 0)
 
 
 class Batches:

@@ -61,6 +61,11 @@ def contrastive(x: Tensor, generator: Generator, flip: bool = True) -> Tensor:
     return augment(x, generator, flip)
 
 
+def none(x: Tensor, generator: Generator, flip: bool = True) -> Tensor:
+    """The images as they are."""
+    return x
+
+
 VIEWS: dict[str, View] = {"simple": simple, "contrastive": contrastive, "cutout": cutout}
 
 
@@ -72,9 +77,10 @@ def view(which: str | Callable[..., Tensor]) -> View:
     tensor([[[[4]]]])
     """
     if isinstance(which, str):
-        if which not in VIEWS:
-            raise unknown(UsageError, "view", [which], VIEWS)
-        return VIEWS[which]
+        known = VIEWS | {"none": none}
+        if which not in known:
+            raise unknown(UsageError, "view", [which], known)
+        return known[which]
     if _takes_generator(which, flip=True):
         return cast(View, which)
     if not _takes_generator(which):

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from importlib import import_module
+from importlib.metadata import entry_points
 from typing import Any
 
 from ..errors import UsageError, unknown
@@ -13,12 +15,32 @@ METHODS: dict[str, type[Unlearner]] = {"siamese": Siamese}
 
 
 def methods() -> tuple[str, ...]:
-    """The names of all methods.
+    """The names of all methods, those of installed packages (entry point `sublimate.methods`) included.
 
     >>> "siamese" in methods()
     True
     """
-    return tuple(METHODS)
+    return (*METHODS, *(point.name for point in entry_points(group="sublimate.methods") if point.name not in METHODS))
+
+
+def find(name: str) -> type[Unlearner]:
+    """The class of a method: one of ours, one that an installed package registers, or `module:Class`.
+
+    >>> find("siamese").few
+    1000
+    """
+    if name in METHODS:
+        return METHODS[name]
+    for point in entry_points(group="sublimate.methods"):
+        if point.name == name:
+            return _checked(point.load(), name)
+    if ":" not in name:
+        raise unknown(UsageError, "method", [name], methods())
+    module, _, attribute = name.partition(":")
+    try:
+        return _checked(getattr(import_module(module), attribute), name)
+    except (ImportError, AttributeError, ValueError) as error:
+        raise UsageError(f"{name} cannot be imported: {error}.", "Give module:Class as Python sees it.") from None
 
 
 def method(name: str, **options: Any) -> Unlearner:
@@ -27,7 +49,12 @@ def method(name: str, **options: Any) -> Unlearner:
     >>> method("siamese", lr=1e-3).lr
     0.001
     """
-    if name not in METHODS:
-        raise unknown(UsageError, "method", [name], METHODS)
-    check_names(METHODS[name], options)
-    return METHODS[name](**options)
+    found = find(name)
+    check_names(found, options)
+    return found(**options)
+
+
+def _checked(found: Any, name: str) -> type[Unlearner]:
+    if not (isinstance(found, type) and issubclass(found, Unlearner)):
+        raise UsageError(f"{name} is no method.", "Give a subclass of sublimate.Unlearner.")
+    return found

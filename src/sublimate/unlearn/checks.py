@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
+from typing import TYPE_CHECKING
 
 import torch
 from torch import Tensor, nn
@@ -13,6 +14,10 @@ from ..errors import InputRefused
 from ..inference import device_of, modes_kept, prepare
 from ..models.outputs import logits as as_logits
 from ..splits import Part
+from .card import SCENARIOS
+
+if TYPE_CHECKING:
+    from .base import Unlearner
 
 
 def to_part(source: object, name: str) -> Part:
@@ -93,3 +98,18 @@ def check_job(
     for part in filter(None, (retain, val)):
         check_network(model, part)
     return check_ratios(ratios, forget, retain, K, warnings)
+
+
+def check_support(method: Unlearner, forget: Part, ratios: Tensor, records: object | None) -> None:
+    """Refuse a scenario that the method does not support, with the reason."""
+    whole = bool((ratios[forget.labels] >= 1).all())
+    if not whole and method.scenarios != SCENARIOS:
+        raise InputRefused(
+            f"{method.name} is defined for whole classes only, and this request leaves some of a class.",
+            "Ask for whole classes, or use another method: `sublimate methods` lists what each supports.",
+        )
+    if method.needs_records and records is None:
+        raise InputRefused(
+            f"{method.name} needs what was kept at training time, and there are no such records.",
+            f"Train with records for {method.name}, or use another method.",
+        )

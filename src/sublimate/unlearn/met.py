@@ -8,7 +8,7 @@ from torch import Tensor, nn
 from ..errors import InputRefused
 from ..inference import accuracy, confidence, predict
 from ..loop import Measured
-from .base import Job
+from .job import Job
 
 FORGET_SAMPLE, VAL_SAMPLE = 500, 2000  # rows per look: a look costs about a sixth of ten iterations
 ENOUGH = 20  # records of a class that make a distribution

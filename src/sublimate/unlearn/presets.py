@@ -12,9 +12,10 @@ from torch import nn
 from ..errors import InputRefused, UsageError
 from ..loop import Progress, Saver
 from ..splits import Split
-from . import method
+from . import find, method
 from .auto import BOUND, PROBE, RATES, auto
 from .base import Unlearner
+from .siamese import FILL
 
 
 def configure(
@@ -30,7 +31,9 @@ def configure(
     """The method with all its values, and the choices that were made for the user."""
     if preset == "auto" and name == "siamese":
         return auto(model, split, options, progress, saver, interrupted)
-    if preset in ("auto", "paper"):
+    if preset == "paper":  # of other methods: their authors' values
+        return method(name, **(dict(find(name).card.authors) | dict(options))), {"preset": preset}
+    if preset == "auto":
         return method(name, **options), {"preset": preset}
     return method(name, **(read_preset(Path(preset), name) | dict(options))), {"preset": Path(preset).name}
 
@@ -53,11 +56,14 @@ def read_preset(path: Path, name: str) -> dict[str, Any]:
 def plan(name: str, preset: str, options: Mapping[str, Any], split: Split) -> tuple[int, int]:
     """How many images a run passes through the network at most, and how many are in flight at once."""
     values = {} if preset in ("auto", "paper") else read_preset(Path(preset), name)
-    own = method(name, **(values | dict(options))).options()
-    batch = own["batch_size"]
+    chosen = method(name, **(values | dict(options)))
+    batch = int(chosen.options().get("batch_size", 1))
+    if name != "siamese":
+        return sum(chosen.reads(len(split.forget), len(split.few)).values()), batch
+    own = chosen.options()
     iterations = own["epochs"] * -(-len(split.forget) // batch)
     if preset == "auto" and "epochs" not in options:
         iterations = BOUND + -(-len(split.forget) // batch)  # the last epoch is finished
     if preset == "auto" and "lr" not in options:
         iterations += PROBE * len(RATES)
-    return iterations * 2 * (min(batch, len(split.few)) + max(32, min(batch, len(split.forget)))), 2 * batch
+    return iterations * 2 * (min(batch, len(split.few)) + max(FILL, min(batch, len(split.forget)))), 2 * batch

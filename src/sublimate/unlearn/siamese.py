@@ -15,13 +15,17 @@ import torch
 import torch.nn.functional as F
 from torch import Tensor, nn
 
-from ..data.batches import Batch
+from ..data.batches import Batch, one_pass
 from ..data.views import View
 from ..loop import Losses, Phase, constant, cosine
 from ..splits import Part
-from .base import Job, Unlearner
+from .base import Unlearner
+from .card import Card
+from .job import Job
 from .labels import Permutation, another, permute
 from .met import Met
+
+FILL = 32  # records in a forget batch at least, by repetition: a batch norm over two rows has no gradient to speak of
 
 
 def d(p: Tensor, l: Tensor) -> Tensor:  # noqa: E741
@@ -60,6 +64,27 @@ class Siamese(Unlearner):
     """
 
     name = "siamese"
+    few = 1000
+    card = Card(
+        title="Siamese unlearning",
+        source="Xie, He, Song, Zhang, Letaief: Siamese Machine Unlearning with Knowledge Vaporization and "
+        "Concentration",
+        formula="S_r: L_KC + λ·SCE(x, y)   D_f: L_KV + λ·SCE(x, p(y))   L_KC = ½[d(p₁, sg l₂) + d(p₂, sg l₁)] = −L_KV",
+        memory="small predictor",
+        values="SGD 1e-4, momentum .9, weight decay 1e-4, 3 epochs, batch 128 + 128, λ 1: App. C and the public code.  "
+        "The class's defaults are the paper; erase's preset auto finds the rate by a probe.",
+        pitfalls=(
+            "The learning rate belongs to the paper's networks: a public ResNet-20 needs 1e-3.",
+            "At r = 1 the labels are uniform: the erased classes end at chance, where Retrain is at nil.",
+            "MIA = 0 is over-erasure that an attacker can see; Retrain is not at 0.",
+        ),
+        deviations=(
+            "Eq. 7 keeps class k with probability 1/(1+(K−1)·r_k); the code flips with probability r_k, never back.",
+            "Algorithm 1 updates on S_r first; the code on D_f first.",
+            "One permuted label for both views; the code draws two.",
+            "S_r is seeded and stratified; the code takes the first 1000 in file order.",
+        ),
+    )
     norm: Literal["eval", "train"] = "eval"
     lr: float = 1e-4
     momentum: float = 0.9
@@ -78,6 +103,14 @@ class Siamese(Unlearner):
     schedule: Literal["constant", "cosine"] = "constant"  # "cosine": the learning rate falls to nil
     until: Literal["epochs", "met"] = "epochs"  # "met": stop once D_f looks never seen and the rest has recovered
     watch_every: int = 10  # iterations, when until="met"
+
+    def reads(self, forget: int, retain: int) -> dict[str, int]:
+        """D_f `epochs` times, and a batch of S_r with each of its batches."""
+        batches, rows = one_pass(forget, self.batch_size, fill=FILL)
+        return {
+            "forget": self.epochs * rows,
+            "retain": self.epochs * batches * min(self.batch_size, retain),
+        }
 
     def phases(self, job: Job) -> Iterator[Phase]:
         """One phase over D_f, two updates per iteration."""
@@ -127,7 +160,7 @@ class Siamese(Unlearner):
         }
         yield Phase(
             name="siamese",
-            over=job.batches(job.forget, self.batch_size, fill=32),  # a batch norm over two rows has no gradient
+            over=job.batches(job.forget, self.batch_size, fill=FILL),
             epochs=self.epochs,
             steps=orders[self.order] if self.vaporize else (concentrate,),
             optimizer=self.sgd([job.model, h]),
