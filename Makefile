@@ -2,7 +2,7 @@ PYTHON ?= python3
 RUN := .venv/bin/
 
 .DEFAULT_GOAL := help
-.PHONY: help install demo test lint verify bench
+.PHONY: help install demo test lint verify bench cards
 
 help:
 	@echo "make demo     erase a class from a digit classifier; ends with the path of a report"
@@ -10,6 +10,7 @@ help:
 	@echo "make verify   the slow tests: proofs that take minutes"
 	@echo "make lint     ruff and mypy"
 	@echo "make bench    what erasing costs in time and memory, as ratios"
+	@echo "make cards    the pages in docs/methods, from the methods themselves"
 	@echo "make install  a virtual environment in .venv; the other targets make it when needed"
 
 install: .venv/.installed
@@ -35,3 +36,6 @@ verify: install
 
 bench: install
 	$(RUN)python benchmarks/erase.py
+
+cards: install
+	$(RUN)python -m sublimate.report.cards docs/methods

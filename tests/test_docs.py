@@ -150,14 +150,14 @@ def test_links_lead_somewhere(page: Path) -> None:
 
 def test_the_method_of_contributing_is_found_by_its_name(monkeypatch: pytest.MonkeyPatch) -> None:
     page = (ROOT / "CONTRIBUTING.md").read_text(encoding="utf-8")
-    shown = next(block for block in blocks(page) if block.path.endswith("finetune.py"))
+    shown = next(block for block in blocks(page) if block.path.endswith("fade.py"))
     module = load_as_module(Path(shown.path), shown.text, monkeypatch)
-    monkeypatch.setitem(METHODS, "finetune", module.Finetune)
+    monkeypatch.setitem(METHODS, "fade", module.Fade)
     data = sm.load("digits")
     model = sm.build("small-cnn", 10, channels=1, size=8)
     split = sm.split(data, "class:3", few=200)
     first, second = (
-        sm.method("finetune", epochs=1).unlearn(model, split.forget_set, split.few_set, ratios=split.ratios)
+        sm.method("fade", epochs=1).unlearn(model, split.forget_set, split.few_set, ratios=split.ratios)
         for _ in range(2)
     )
     assert all(torch.equal(a, b) for a, b in zip(first.parameters(), second.parameters(), strict=True))

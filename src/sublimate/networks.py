@@ -6,6 +6,7 @@ import importlib
 import inspect
 import os
 import platform
+import re
 import sys
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass
@@ -21,6 +22,7 @@ from . import __version__
 from .checkpoint import Checkpoint, Meta, fit, load_checkpoint
 from .data.core import Data
 from .errors import InputRefused, UsageError, unknown
+from .models.ensemble import Ensemble
 from .models.identify import identify
 from .models.registry import MODELS, build
 
@@ -43,10 +45,16 @@ class Network:
 
 
 def factory(architecture: str, data: Data) -> Callable[[], nn.Module]:
-    """A maker of fresh networks: one of ours by name, or `module:function` (called with the class count if it asks)."""
+    """A maker of fresh networks: one of ours by name, or `module:function` (called with the class count if it asks).
+
+    `sisa:5:small-cnn` is an ensemble of five.
+    """
     channels, height, _ = data.shape
     if architecture in MODELS:
         return lambda: build(architecture, len(data.classes), channels=channels, size=height)
+    if several := re.fullmatch(r"sisa:([1-9]\d*):(.+)", architecture):
+        one = factory(several[2], data)
+        return lambda: Ensemble(one() for _ in range(int(several[1])))
     module, colon, name = architecture.partition(":")
     if not colon:
         raise unknown(UsageError, "model", [architecture], MODELS)
@@ -85,6 +93,7 @@ def open_network(
     model = factory(architecture, data)()
     fit(model, checkpoint)
     seen, notes = _normalised(checkpoint, data, mean, std)
+    notes += _other_classes(checkpoint, data)
     if checkpoint.layout.dropped:
         notes += (f"Not kept from {path.name}, it may hold traces: {', '.join(checkpoint.layout.dropped)}.",)
     return Network(
@@ -125,6 +134,16 @@ def _normalised(
             "Give one mean and one positive std per channel.",
         )
     return data.normalised(*found), ()
+
+
+def _other_classes(checkpoint: Checkpoint, data: Data) -> tuple[str, ...]:
+    """A note when the network was trained on classes of other names: numbers say nothing, so it is no refusal."""
+    trained = tuple(checkpoint.meta.classes) if checkpoint.meta else data.classes
+    if trained == data.classes:
+        return ()
+    pairs = [pair for pair in zip(trained, data.classes, strict=False) if pair[0] != pair[1]]
+    first = f", say {pairs[0][0]!r} for {pairs[0][1]!r}" if pairs else ""
+    return (f"The network was trained on classes of other names than {data.name} has{first}: is it the right data?",)
 
 
 def describe(architecture: str, data: Data, **facts: Any) -> Meta:

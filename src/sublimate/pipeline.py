@@ -15,6 +15,8 @@ from .data.core import Data
 from .errors import Interrupted
 from .loop import Progress, Saver
 from .networks import factory
+from .recording import find_recorder
+from .records import TrainingRecords
 from .request import Request
 from .splits import Part, Split, split
 from .training import find_recipe, fit
@@ -33,6 +35,7 @@ class Result:
     split: Split
     record: Record
     seconds: float  # of the method alone, its choices included
+    records: Any = None  # what training kept, as it is true of the erased network
 
     @property
     def samples(self) -> int:
@@ -109,7 +112,8 @@ def erase_split(
     )
     seconds = time.perf_counter() - began
     outcome.record.choices = choices | outcome.record.choices
-    check_records(outcome.model, chosen)
+    if not unlearner.anew:  # who begins anew never saw them, and a record may be unlike its class
+        check_records(outcome.model, chosen)
 
     def tick(_: int) -> None:
         if interrupted():
@@ -122,6 +126,7 @@ def erase_split(
         split=chosen,
         record=outcome.record,
         seconds=seconds,
+        records=outcome.records,
     )
 
 
@@ -140,3 +145,38 @@ def train(
     rows = data.train if forget is None else split(data, forget, seed=seed).retain
     chosen = find_recipe(recipe, epochs=epochs, views=views)
     return fit(factory(model, data), Part(data, rows, "train"), chosen, seed=seed, progress=progress)[0]
+
+
+def train_recorded(
+    data: Data,
+    model: str,
+    *,
+    method: str,
+    shards: int = 5,
+    slices: int = 4,
+    watch: Request | str | None = None,
+    forget: Request | str | None = None,
+    recipe: str = "fast",
+    views: str = "simple",
+    epochs: int | None = None,
+    seed: int = 0,
+    progress: Callable[[Progress], None] | None = None,
+) -> tuple[nn.Module, TrainingRecords]:
+    """`train`, keeping what the method needs later: "sisa" (`shards`, `slices`) or "amnesiac-true" (`watch`).
+
+    >>> import sublimate as sm
+    >>> from sublimate.unlearn.sisa import Sisa
+    >>> data = sm.load("digits")
+    >>> model, records = train_recorded(data, "small-cnn", method="sisa", shards=3, slices=2, epochs=1)
+    >>> request = sm.split(data, "id:7", few="all")
+    >>> outcome = Sisa().run(model, request.forget_set, request.few_set, ratios=request.ratios, records=records)
+    >>> len(outcome.record.choices["retrained"]), outcome.records.header.network == records.header.network
+    (1, False)
+    """
+    rows = data.train if forget is None else split(data, forget, seed=seed).retain
+    chosen = find_recipe(recipe, epochs=epochs, views=views)
+    keeper, name = find_recorder(method, model, data, shards=shards, slices=slices, watch=watch, seed=seed)
+    build, part = factory(name, data), Part(data, rows, "train")
+    network, _ = fit(build, part, chosen, seed=seed, phases=keeper.phases, progress=progress)
+    assert keeper.records is not None
+    return network, keeper.records

@@ -5,6 +5,7 @@ from __future__ import annotations
 import hashlib
 from collections.abc import Iterable
 from dataclasses import dataclass
+from functools import cached_property
 from typing import Literal
 
 import torch
@@ -31,6 +32,11 @@ class Part:
     def labels(self) -> Tensor:
         """Class numbers of these rows."""
         return self.data.labels[self.rows]
+
+    @cached_property
+    def first(self) -> Tensor:
+        """The first image, as stored and as a batch of one: what a network must be able to take; read only once."""
+        return self.data.read(self.rows[:1])[0]
 
     def where(self, keep: Tensor) -> Part:
         """The rows where `keep` is true."""

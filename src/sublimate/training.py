@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable
+from collections.abc import Callable, Iterable
 from dataclasses import asdict, dataclass, replace
 from functools import partial
 from typing import Any, Literal
@@ -84,6 +84,39 @@ def rate(recipe: Recipe, done: float) -> float:
     return cosine((epoch - recipe.warmup) / (recipe.epochs - recipe.warmup))
 
 
+def train_phase(model: nn.Module, part: Part, recipe: Recipe, seed: int, meter: Meter, device: torch.device) -> Phase:
+    """Passes over a part by a recipe; all that is random in it depends on the seed and the number of the batch."""
+    view = partial(find_view(recipe.views), flip=part.data.flip)
+
+    def step(batch: Batch) -> Losses:
+        x = view(batch.x, stream(seed, "views", batch.t))
+        return {"ce": F.cross_entropy(as_logits(model(prepare(part, x))), batch.y)}
+
+    optimizer = torch.optim.SGD(
+        model.parameters(),
+        lr=recipe.lr,
+        momentum=recipe.momentum,
+        weight_decay=recipe.weight_decay,
+        nesterov=recipe.nesterov,
+    )
+    return Phase(
+        name="train",
+        over=Batches(part, recipe.batch_size, seed=seed, meter=meter, device=device),
+        epochs=recipe.epochs,
+        steps=(step,),
+        optimizer=optimizer,
+        lr=recipe.lr,
+        schedule=partial(rate, recipe),
+    )
+
+
+def plain(
+    model: nn.Module, part: Part, recipe: Recipe, seed: int, meter: Meter, device: torch.device
+) -> Iterable[Phase]:
+    """Training as usual: one phase over all rows."""
+    return [train_phase(model, part, recipe, seed, meter, device)]
+
+
 def fit(
     build: Callable[[], nn.Module],
     part: Part,
@@ -91,37 +124,16 @@ def fit(
     *,
     seed: int = 0,
     device: torch.device | str = "cpu",
+    phases: Callable[[nn.Module, Part, Recipe, int, Meter, torch.device], Iterable[Phase]] = plain,
     progress: Callable[[Progress], None] | None = None,
     saver: Saver | None = None,
     interrupted: Callable[[], bool] = lambda: False,
 ) -> tuple[nn.Module, Loop]:
-    """Train a fresh network on a part; the caller's random state stays."""
+    """Train a fresh network on a part; the caller's random state stays.  A recorder brings `phases` of its own."""
     with guarded():
         torch.manual_seed(derive(seed, "init"))
         model = channels_last(build().to(device)).train()
-        view = partial(find_view(recipe.views), flip=part.data.flip)
-
-        def step(batch: Batch) -> Losses:
-            x = view(batch.x, stream(seed, "views", batch.t))
-            return {"ce": F.cross_entropy(as_logits(model(prepare(part, x))), batch.y)}
-
         meter = Meter()
         loop = Loop(model, seed, meter, progress=progress, saver=saver, interrupted=interrupted)
-        optimizer = torch.optim.SGD(
-            model.parameters(),
-            lr=recipe.lr,
-            momentum=recipe.momentum,
-            weight_decay=recipe.weight_decay,
-            nesterov=recipe.nesterov,
-        )
-        phase = Phase(
-            name="train",
-            over=Batches(part, recipe.batch_size, seed=seed, meter=meter, device=torch.device(device)),
-            epochs=recipe.epochs,
-            steps=(step,),
-            optimizer=optimizer,
-            lr=recipe.lr,
-            schedule=partial(rate, recipe),
-        )
-        loop.run([phase])
+        loop.run(phases(model, part, recipe, seed, meter, torch.device(device)))
     return contiguous(model).eval(), loop

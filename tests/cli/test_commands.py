@@ -298,3 +298,107 @@ def test_usage_errors(call):
     assert call("sublime")[0] == 2
     assert call("env", "--jsno")[0] == 2
     assert call("--version")[1].startswith("sublimate 0.")
+
+
+def test_a_network_of_other_classes_gets_a_note(made, call):
+    code, out, _ = call("evaluate", "--model", made / "original.safetensors", "--data", "fashion-mini")
+    assert code == 0 and "other names than fashion-mini has, say '0' for" in " ".join(out.split())
+
+
+def test_demo_into_a_file_is_refused(tmp_path, call):
+    (tmp_path / "taken").write_text("a file")
+    code, _, err = call("demo", "--out", tmp_path / "taken")
+    assert code == 5 and "taken" in err
+
+
+SISA, AMNESIAC = "sublimate.unlearn.sisa:Sisa", "sublimate.unlearn.amnesiac_true:AmnesiacTrue"
+RECORDED = ["train", "--data", "digits", "--model", "small-cnn", "--epochs", "3", "--quiet"]
+
+
+@pytest.fixture(scope="module")
+def sharded(tmp_path_factory):
+    """A digits ensemble for SISA and its records, and the same trained without record 7."""
+    folder = tmp_path_factory.mktemp("sharded")
+    for name, extra in (("original", []), ("never", ["--forget", "id:7"])):
+        kept = ["--records", str(folder / f"{name}.records"), "--for", "sisa", "--shards", "3", "--slices", "2"]
+        with pytest.MonkeyPatch.context() as patch, pytest.raises(SystemExit) as stop:
+            patch.setattr(
+                "sys.argv", ["sublimate", *RECORDED, *kept, "--out", str(folder / f"{name}.safetensors"), *extra]
+            )
+            cli.main()
+        assert not stop.value.code
+    return folder
+
+
+def erase_recorded(made, tmp_path, **changes):
+    usual = {"method": SISA, "records": made / "original.records", "records-out": tmp_path / "new.records"}
+    return erase_with(made, tmp_path, **({"forget": "id:7"} | usual | changes))
+
+
+def test_sisa_erases_one_record_as_if_never_seen(sharded, tmp_path, call):
+    code, text, err = call(*erase_recorded(sharded, tmp_path), "--json")
+    assert code == 0, err
+    assert len(json.loads(text)["choices"]["retrained"]) == 1
+    erased, never = (load_checkpoint(p) for p in (tmp_path / "out.safetensors", sharded / "never.safetensors"))
+    assert erased.meta.architecture == never.meta.architecture == "sisa:3:small-cnn"
+    assert erased.meta.split == never.meta.split
+    assert all(torch.equal(erased.state[key], never.state[key]) for key in never.state)
+    assert (tmp_path / "new.records").read_bytes() == (sharded / "never.records").read_bytes()
+    code, text, err = call("evaluate", "--model", tmp_path / "out.safetensors", "--data", "digits", "--json")
+    assert code == 0 and json.loads(text)["models"][0]["ta"] > 60, err
+
+
+def test_sisa_again_with_the_new_records(sharded, tmp_path, call):
+    changes = {"model": sharded / "never.safetensors", "records": sharded / "never.records", "forget": "id:11"}
+    code, _, err = call(*erase_recorded(sharded, tmp_path, **changes), "--no-evaluate")
+    assert code == 0, err
+    code, _, err = call(*erase_recorded(sharded, tmp_path, **(changes | {"forget": "id:7"})), "--no-evaluate")
+    assert code == 3 and "in no slice" in err
+
+
+RECORDS_REFUSED = {
+    "no records": ({"records": None}, 3, "needs what was kept at training time"),
+    "other network": ({"model": "never"}, 3, "belong to another network"),
+    "missing": ({"records": "nowhere"}, 3, "no file"),
+    "foreign": ({"records": "original.safetensors"}, 3, "no records of training"),
+    "other method": ({"method": AMNESIAC}, 3, "kept for sisa"),
+    "few": ({"few": "100"}, 3, "few=\"all\""),
+    "overwritten": ({"records-out": "original.records"}, 3, "the original itself"),
+}  # fmt: skip
+
+
+@pytest.mark.parametrize("case", RECORDS_REFUSED)
+def test_records_that_do_not_fit_are_refused(sharded, tmp_path, call, case):
+    changes, code, words = RECORDS_REFUSED[case]
+    if case == "other network":
+        changes = {"model": sharded / "never.safetensors"}
+    elif case in ("foreign", "overwritten"):
+        changes = {key: sharded / value for key, value in changes.items()}
+    args = erase_recorded(sharded, tmp_path, **changes)
+    if changes.get("records", 0) is None:
+        del args[args.index("--records") : args.index("--records") + 2]
+    found, _, err = call(*args, "--no-evaluate")
+    assert found == code and words in err.replace("\n", " "), err
+    assert not (tmp_path / "out.safetensors").exists()
+
+
+def test_amnesiac_true_end_to_end(tmp_path, call):
+    kept = {"--records": tmp_path / "kept.records", "--out": tmp_path / "original.safetensors", "--watch": "id:6,7,8"}
+    code, _, err = call(*RECORDED, "--for", "amnesiac-true", *(part for pair in kept.items() for part in pair))
+    assert code == 0, err
+    changes = {"method": AMNESIAC, "records": tmp_path / "kept.records", "forget": "id:6,7"}
+    code, text, err = call(*erase_recorded(tmp_path, tmp_path, **changes), "--json")
+    assert code == 0, err
+    assert 3 <= json.loads(text)["choices"]["updates_subtracted"] <= 6  # of three epochs
+    assert (tmp_path / "new.records").stat().st_size < (tmp_path / "kept.records").stat().st_size
+    code, _, err = call(*erase_recorded(tmp_path, tmp_path, **(changes | {"forget": "id:9"})))
+    assert code == 3 and "not watched" in err
+
+
+def test_train_with_records_names_what_is_missing(tmp_path, call):
+    args = [*RECORDED, "--out", tmp_path / "out.safetensors"]
+    assert "Only one of" in call(*args, "--for", "sisa")[2]
+    assert "Only one of" in call(*args, "--records", tmp_path / "kept")[2]
+    assert "--watch" in call(*args, "--records", tmp_path / "kept", "--for", "amnesiac-true")[2]
+    assert "nearest first: sisa" in call(*args, "--records", tmp_path / "kept", "--for", "siza")[2]
+    assert not list(tmp_path.iterdir())

@@ -8,7 +8,7 @@ from scipy.stats import chi2
 from torch import nn
 
 from sublimate.unlearn.labels import another, flip_probability, permute
-from sublimate.unlearn.siamese import concentration, d, predictor, sce, vaporization
+from sublimate.unlearn.terms import concentration, d, predictor, sce, vaporization
 
 # Two records, two classes.  Record one: p1 = (3, 4), p2 = (1, 0), l1 = (0, 2), l2 = (1, 1).
 #                           Record two: p1 = (1, 0), p2 = (0, 1), l1 = (−5, 0), l2 = (2, 0).

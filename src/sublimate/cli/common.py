@@ -84,6 +84,27 @@ def numbers(text: str | None, option: str) -> tuple[float, ...] | None:
         raise InputRefused(f"{option} {text!r} is no list of numbers.", "Write, say, 0.485,0.456,0.406.") from None
 
 
+def few_of(text: str | None, method: str) -> Any:
+    """--few as a number or "all"; what the method asks for when it is not given."""
+    if text is None:
+        from ..unlearn import find
+
+        return find(method).few
+    if text != "all" and not text.isdigit():
+        raise UsageError(f"--few {text!r} is no number.", "Give a number of records, or all.")
+    return text if text == "all" else int(text)
+
+
+def options_of(pairs: list[str]) -> dict[str, Any]:
+    """What was given as --set name=value."""
+    from ..unlearn.options import from_text
+
+    for pair in pairs:
+        if "=" not in pair:
+            raise UsageError(f"--set {pair!r} names no value.", "Write, say, --set lr=1e-3.")
+    return {name.strip(): from_text(value.strip()) for name, _, value in (pair.partition("=") for pair in pairs)}
+
+
 def open_model(
     path: Path, data: Data, arch: str | None, mean: str | None, std: str | None, device: str, ui: Ui
 ) -> Network:

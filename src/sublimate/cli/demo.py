@@ -34,20 +34,19 @@ def run(
     """Erase a class from a digit classifier and compare with Retrain; ends with the path of a page."""
     ui, device = start(threads, device, json, quiet)
     from ..data.sources import load
-    from ..files import check_writable
+    from ..files import check_writable, make_folder
     from ..report.page import write_page
     from ..report.tables import meaning_lines, score_table
     from ..splits import split
 
     page = out / "report.html"
-    out.mkdir(parents=True, exist_ok=True)
+    make_folder(out)
     check_writable(page)
     data = load("digits")
     chosen = split(data, REQUEST, seed=seed)
     original, first = _trained(ui, data, chosen, "Original", seed, device, out)
     rows = [first, _trained(ui, data, chosen, "Retrain", seed, device, out)[1]]
-    for preset in ("paper", "auto"):
-        rows.append(_erased(ui, original, chosen, preset, seed, out))
+    rows += [row for wanted in _wanted() if (row := _erased(ui, original, chosen, *wanted, seed, out))]
     story = story_of(data, chosen, MODEL, rows, "Retrain", command=f"sublimate demo --out {out} --seed {seed}")
     write_page(story, page)
     ui.say(score_table(story))
@@ -80,34 +79,49 @@ def _trained(ui: Ui, data: Data, chosen: Split, name: str, seed: int, device: st
     return model, Row(name=name, scores=scores, seconds=seconds, samples=sum(loop.meter.values()))
 
 
-def _erased(ui: Ui, original: nn.Module, chosen: Split, preset: str, seed: int, out: Path) -> Row:
+def _wanted() -> list[tuple[str, str, str]]:
+    """Method, preset and label of every row: all methods that can serve the request on a network trained as usual."""
+    from ..unlearn import METHODS
+
+    rows = [("siamese", "paper", "Siamese as in the paper"), ("siamese", "auto", "Siamese auto")]
+    shown = {"original", "retrain", "siamese"}
+    others = {name: cls for name, cls in METHODS.items() if name not in shown and not cls.needs_records}
+    return rows + [(name, "auto", name) for name in others]
+
+
+def _erased(
+    ui: Ui, original: nn.Module, chosen: Split, method: str, preset: str, label: str, seed: int, out: Path
+) -> Row | None:
     from ..audits.evaluation import evaluate
     from ..checkpoint import digest_of, save_checkpoint
+    from ..errors import UnlearningFailed
     from ..networks import describe
     from ..pipeline import erase_split
     from ..report.rows import Row
+    from ..splits import split
+    from ..unlearn import find
 
-    name = "Siamese as in the paper" if preset == "paper" else "Siamese auto"
-    with ui.steps(name) as progress:
-        result = erase_split(
-            original,
-            chosen,
-            method="siamese",
-            preset=preset,
-            options={"seed": seed},
-            evaluated=False,
-            progress=progress,
-        )
+    asked = split(chosen.data, REQUEST, few=find(method).few, seed=seed)
+    try:
+        with ui.steps(label) as progress:
+            result = erase_split(
+                original, asked, method=method, preset=preset, options={"seed": seed}, evaluated=False,
+                progress=progress,
+            )  # fmt: skip
+    except UnlearningFailed as failure:
+        ui.warn(f"{label}: {failure.cause}")
+        return None
     meta = describe(
         MODEL,
         chosen.data,
         split=chosen.fingerprint,
         parent=digest_of(original.state_dict()),
-        method={"name": "siamese", "options": dict(result.record.options), "choices": result.record.choices},
+        method={"name": method, "options": dict(result.record.options), "choices": result.record.choices},
     )
-    save_checkpoint(out / f"siamese-{preset}.safetensors", result.model.state_dict(), meta=meta)
+    name = f"{method}-{preset}" if method == "siamese" else method
+    save_checkpoint(out / f"{name}.safetensors", result.model.state_dict(), meta=meta)
     return Row(
-        name=name,
+        name=label,
         scores=evaluate(result.model, chosen),
         seconds=result.seconds,
         samples=result.samples,

@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING, Annotated, Any
 
 import typer
 
-from ..errors import InputRefused, UnlearningFailed, UsageError
+from ..errors import InputRefused, UnlearningFailed
 from .common import (
     REQUEST,
     Arch,
@@ -21,7 +21,9 @@ from .common import (
     Size,
     Std,
     Threads,
+    few_of,
     open_model,
+    options_of,
     run_key,
     signals,
     start,
@@ -30,6 +32,7 @@ from .common import (
 if TYPE_CHECKING:
     from ..networks import Network
     from ..pipeline import Result
+    from ..records import TrainingRecords
     from ..splits import Split
     from ..store import Slot
     from .ui import Ui
@@ -48,6 +51,8 @@ def run(
     set_: Annotated[list[str], typer.Option("--set", help="An option of the method, say lr=1e-3.")] = [],  # noqa: B006
     reference: Annotated[Path | None, typer.Option("--reference", help="A Retrain to compare with.")] = None,
     report: Annotated[Path | None, typer.Option("--report", help="Write a page about it (HTML).")] = None,
+    records: Annotated[Path | None, typer.Option("--records", help="What train kept for the method.")] = None,
+    records_out: Annotated[Path | None, typer.Option("--records-out", help="Write what is still true of it.")] = None,
     dry_run: Annotated[bool, typer.Option("--dry-run", help="Say what would happen, and what it costs.")] = False,
     no_evaluate: Annotated[bool, typer.Option("--no-evaluate", help="Skip the figures before and after.")] = False,
     size: Size = None,
@@ -66,56 +71,53 @@ def run(
     from ..files import check_writable, remove_stale
     from ..splits import split
 
-    for path in filter(None, (out, report)):
+    kept = _records(records)
+    for path in filter(None, (out, report, records_out)):
         check_writable(path)
         remove_stale(path)
-        if path.exists() and path.samefile(model):
-            raise InputRefused(f"{path} is the original itself.", "Give the erased network another name.")
+        if path.exists() and any(path.samefile(used) for used in (model, records) if used):
+            raise InputRefused(f"{path} is the original itself.", "Give what is written another name.")
     table = load(data, size=size)
     network = open_model(model, table, arch, mean, std, device, ui)
-    chosen = split(network.data, forget, few=_budget(few, method), seed=seed)
+    chosen = split(network.data, forget, few=few_of(few, method), seed=seed)
     for note in chosen.notes:
         ui.note(note)
-    options = {"seed": seed} | _options(set_)
+    options = {"seed": seed} | options_of(set_)
     if dry_run:
         from .dryrun import tell
 
         tell(ui, network, chosen, method, preset, options)
         return
-    slots = _slots(network, chosen, method, preset, options)
+    slots = _slots(network, chosen, method, preset, options, kept)
     try:
-        result = _run(ui, network, chosen, method, preset, options, not no_evaluate, slots)
+        result = _run(ui, network, chosen, method, preset, options, not no_evaluate, slots, kept)
+        if records_out and result.records:
+            result.records.save(records_out)
         digest = _write(out, network, result)
     except UnlearningFailed:
         _clear(slots)  # the same run would only fail again
         raise
     _clear(slots)
     _tell(ui, network, result, reference, report, device, out)
+    if records:
+        ui.note(f"{records} still holds what was erased: delete it, as {model}.")
     ui.result(_json(out, digest, result))
 
 
-def _budget(few: str | None, method: str) -> Any:
-    if few is None:
-        from ..unlearn import find
+def _records(path: Path | None) -> TrainingRecords | None:
+    from ..records import TrainingRecords
 
-        return find(method).few
-    if few == "all":
-        return few
-    if not few.isdigit():
-        raise UsageError(f"--few {few!r} is no number.", "Give a number of records, or all.")
-    return int(few)
+    return TrainingRecords.load(path) if path else None
 
 
-def _options(pairs: list[str]) -> dict[str, Any]:
-    from ..unlearn.options import from_text
-
-    for pair in pairs:
-        if "=" not in pair:
-            raise UsageError(f"--set {pair!r} names no value.", "Write, say, --set lr=1e-3.")
-    return {name.strip(): from_text(value.strip()) for name, _, value in (pair.partition("=") for pair in pairs)}
-
-
-def _slots(network: Network, chosen: Split, method: str, preset: str, options: dict[str, Any]) -> tuple[Slot, Slot]:
+def _slots(
+    network: Network,
+    chosen: Split,
+    method: str,
+    preset: str,
+    options: dict[str, Any],
+    records: TrainingRecords | None,
+) -> tuple[Slot, Slot]:
     """Where the choices and the state of this very run are kept while it is unfinished."""
     from ..checkpoint import digest_of
     from ..store import Store
@@ -123,6 +125,7 @@ def _slots(network: Network, chosen: Split, method: str, preset: str, options: d
     key = run_key(
         erase=method, preset=preset, options=options, split=chosen.fingerprint, few=chosen.few.tolist(),
         model=digest_of(network.model.state_dict()), mean=network.data.mean, std=network.data.std,
+        records=digest_of(records.tensors) if records else None,
     )  # fmt: skip
     return Store().slot(f"probe {key}"), Store().slot(f"run {key}")
 
@@ -141,6 +144,7 @@ def _run(
     options: dict[str, Any],
     evaluated: bool,
     slots: tuple[Slot, Slot],
+    records: TrainingRecords | None,
 ) -> Result:
     from ..pipeline import erase_split
 
@@ -148,7 +152,7 @@ def _run(
     with signals() as interrupted, ui.steps(method) as progress:
         return erase_split(
             network.model, chosen, method=method, preset=preset, options=options, evaluated=evaluated,
-            progress=progress, savers=slots, interrupted=interrupted,
+            records=records, progress=progress, savers=slots, interrupted=interrupted,
         )  # fmt: skip
 
 

@@ -3,11 +3,16 @@
 from __future__ import annotations
 
 from pathlib import Path
-from typing import Annotated
+from typing import TYPE_CHECKING, Annotated
 
 import typer
 
+from ..errors import UsageError
 from .common import DataName, Device, Forget, Json, Quiet, Seed, Size, Threads, run_key, signals, start
+
+if TYPE_CHECKING:
+    from ..data.core import Data
+    from ..recording import Recorder
 
 EXAMPLE = "sublimate train --data digits --model small-cnn --out original.safetensors"
 
@@ -20,6 +25,11 @@ def run(
     recipe: Annotated[str, typer.Option("--recipe", help="fast or paper.")] = "fast",
     views: Annotated[str, typer.Option("--views", help="simple, contrastive or cutout.")] = "simple",
     epochs: Annotated[int | None, typer.Option("--epochs", min=1, help="In place of the recipe's.")] = None,
+    records: Annotated[Path | None, typer.Option("--records", help="Keep what --for needs (safetensors).")] = None,
+    for_: Annotated[str | None, typer.Option("--for", help="Keep records for: sisa, amnesiac-true.")] = None,
+    shards: Annotated[int, typer.Option("--shards", min=1, help="Networks that vote, for sisa.")] = 5,
+    slices: Annotated[int, typer.Option("--slices", min=1, help="Of each shard, for sisa.")] = 4,
+    watch: Annotated[str | None, typer.Option("--watch", help="What may be asked for, for amnesiac-true.")] = None,
     size: Size = None,
     seed: Seed = 0,
     threads: Threads = None,
@@ -36,33 +46,55 @@ def run(
     from ..networks import describe, factory
     from ..splits import Part, split
     from ..store import Store
-    from ..training import find_recipe, fit
+    from ..training import find_recipe, fit, plain
 
-    check_writable(out)
-    remove_stale(out)
+    for path in filter(None, (out, records)):
+        check_writable(path)
+        remove_stale(path)
     chosen, table = find_recipe(recipe, epochs=epochs, views=views), load(data, size=size)
+    recorder, model = _recorder(records, for_, model, table, shards, slices, watch, seed)
     build = factory(model, table)
     request = split(table, forget, seed=seed) if forget else None
     rows = request.retain if request else table.train
     fingerprint = request.fingerprint if request else None
     ui.say(f"Training {model} on {len(rows)} records of {table.name}" + (f", without {forget}." if forget else "."))
-    slot = Store().slot(
-        run_key(
-            train=model, data=table.fingerprint, split=fingerprint, recipe=chosen.describe(), seed=seed, device=device
-        )
-    )
+    facts = {"data": table.fingerprint, "split": fingerprint, "recipe": chosen.describe(), "seed": seed}
+    kept = [for_, slices, watch] if recorder else None
+    slot = Store().slot(run_key(train=model, device=device, records=kept, **facts))
     with signals() as interrupted, ui.steps(table.name) as progress:
         network, loop = fit(
             build, Part(table, rows, "train"), chosen, seed=seed, device=device,
-            progress=progress, saver=slot, interrupted=interrupted,
+            phases=recorder.phases if recorder else plain, progress=progress, saver=slot, interrupted=interrupted,
         )  # fmt: skip
     meta = describe(model, table, recipe=chosen.describe() | {"seed": seed}, split=fingerprint)
+    if records and recorder and recorder.records:
+        recorder.records.save(records)
     save_checkpoint(out, network.cpu().state_dict(), meta=meta)
     slot.clear()
     ta = whole_test_accuracy(network.to(device), table)
     if ta is not None:
         ui.say(f"Test accuracy {ta:.2f} % after the last of {chosen.epochs} epochs.")
-    ui.say(f"Written: {out}")
+    ui.say(f"Written: {out}" + (f", {records}" if records else ""))
     ui.result(
         {"out": str(out), "sha256": sha256(out), "split": fingerprint, "ta": ta, "samples": sum(loop.meter.values())}
     )
+
+
+def _recorder(
+    records: Path | None,
+    method: str | None,
+    model: str,
+    table: Data,
+    shards: int,
+    slices: int,
+    watch: str | None,
+    seed: int,
+) -> tuple[Recorder | None, str]:
+    """Who keeps records, if any are wanted, and the architecture that is trained."""
+    if (records is None) != (method is None):
+        raise UsageError("Only one of --records and --for is given.", "Give both, or none.")
+    if method is None:
+        return None, model
+    from ..recording import find_recorder
+
+    return find_recorder(method, model, table, shards=shards, slices=slices, watch=watch, seed=seed)

@@ -7,11 +7,58 @@ from importlib.metadata import entry_points
 from typing import Any
 
 from ..errors import UsageError, unknown
+from .amnesiac import Amnesiac
+from .amnesiac_true import AmnesiacTrue
+from .badt import BadT
 from .base import Unlearner
+from .boundary_expand import BoundaryExpand
+from .boundary_shrink import BoundaryShrink
+from .finetune import Finetune
+from .fisher import Fisher
+from .gkt import Gkt
+from .influence import Influence
+from .l1_sparse import L1Sparse
+from .neggrad import NegGrad
+from .neggrad_plus import NegGradPlus
 from .options import check_names
+from .original import Original
+from .randlab import RandLab
+from .retrain import Retrain
+from .salun import SalUn
+from .scrub import Scrub
 from .siamese import Siamese
+from .siamese_matched import SiameseMatched
+from .sisa import Sisa
+from .ssd import Ssd
+from .unsir import Unsir
 
-METHODS: dict[str, type[Unlearner]] = {"siamese": Siamese}
+METHODS: dict[str, type[Unlearner]] = {
+    cls.name: cls
+    for cls in (
+        Original,
+        Retrain,
+        Siamese,
+        SiameseMatched,
+        Finetune,
+        NegGrad,
+        NegGradPlus,
+        RandLab,
+        BadT,
+        Scrub,
+        Ssd,
+        Amnesiac,
+        AmnesiacTrue,
+        Fisher,
+        Influence,
+        BoundaryShrink,
+        BoundaryExpand,
+        Unsir,
+        SalUn,
+        L1Sparse,
+        Sisa,
+        Gkt,
+    )
+}
 
 
 def methods() -> tuple[str, ...]:

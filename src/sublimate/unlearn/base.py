@@ -41,10 +41,11 @@ class Record:
 
 @dataclass(kw_only=True, eq=False)
 class Outcome:
-    """The erased network and the record of the run."""
+    """The erased network, the record of the run, and what training kept, as far as it is still true."""
 
     model: nn.Module
     record: Record
+    records: Any = None
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -134,7 +135,7 @@ class Unlearner(ABC):
                 factory=factory,
             )
             self._run(job, record, progress, saver, interrupted)
-        return Outcome(model=job.model, record=record)
+        return Outcome(model=job.model, record=record, records=job.records)
 
     def _run(
         self,

@@ -50,7 +50,7 @@ def check_network(model: nn.Module, part: Part) -> int:
             raise InputRefused(f"The network has non-finite weights in {name}.", "Give a network that works.")
     if not any(p.requires_grad for p in model.parameters()):
         raise InputRefused("All weights of the network are frozen.", "Set requires_grad on those that may change.")
-    x = part.data.read(part.rows[:1])[0].to(device_of(model))
+    x = part.first.to(device_of(model))
     try:
         with modes_kept(model), torch.no_grad():
             model.eval()

@@ -29,7 +29,7 @@ def effect(job: Job) -> float:
     if float((after - before).abs().max()) < 1e-4:
         raise UnlearningFailed(
             "The run had no effect: the confidence on the forgotten records is unchanged.",
-            "Use a higher learning rate or more epochs.",
+            "Let it do more: a higher learning rate, more epochs, a stronger setting of its own.",
             job.model,
         )
     return float((after - before).mean())

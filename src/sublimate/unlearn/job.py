@@ -51,6 +51,13 @@ class Job:
         return (self.ratios >= 1).nonzero().flatten()
 
     @property
+    def share(self) -> float:
+        """N_f / N: N counts the whole training set where both parts are rows of one table, else what was given."""
+        data, given = self.retain.data, len(self.forget) + len(self.retain)
+        known = sum(data.class_counts or data.sizes[:1]) if self.forget.data is data else given
+        return len(self.forget) / max(known, given)
+
+    @property
     def kept(self) -> Part:
         """Never-seen records of the classes that remain."""
         assert self.val is not None

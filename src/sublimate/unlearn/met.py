@@ -9,9 +9,9 @@ from ..errors import InputRefused
 from ..inference import accuracy, confidence, predict
 from ..loop import Measured
 from .job import Job
+from .matching import quantiles, ranks
 
 FORGET_SAMPLE, VAL_SAMPLE = 500, 2000  # rows per look: a look costs about a sixth of ten iterations
-ENOUGH = 20  # records of a class that make a distribution
 GONE = 0.5  # per cent right on whole classes that count as none
 CLASS_COST, RECORD_COST = 2.5, 0.5  # points of retained accuracy that may be lost
 
@@ -21,7 +21,7 @@ class Met(nn.Module):
 
     A network that never saw a class is never right about it: whole classes are done when the accuracy is (almost) nil.
     Any other record has a target: the φ that a never-seen record of its class holds, in the present network, at the
-    rank which this record had in the original network among the retained records of its class.
+    rank which this record had in the original network (see `matching`).
     """
 
     targets: Tensor  # per row of D_f
@@ -46,7 +46,7 @@ class Met(nn.Module):
         whole = bool(self._whole.any())
         # A class takes something of its neighbours with it, a few records must not; one never-seen record is the least.
         self._tolerance = max(CLASS_COST if whole else RECORD_COST, 100 / int(self._kept.sum()))
-        self._ranks = _ranks(job)
+        self._ranks = ranks(job)
         self.register_buffer("targets", self._matched(val))
         self.register_buffer("forgotten", torch.tensor(False))
         self.register_buffer("recovered", torch.tensor(not whole))  # few records: see first what the push alone does
@@ -76,26 +76,5 @@ class Met(nn.Module):
         return seen, "the forgotten records look never seen and the rest has recovered" if done else None
 
     def _matched(self, val: Tensor) -> Tensor:
-        """Never-seen φ at each record's rank, in its class when there are enough of them."""
-        phi, labels, mine = confidence(val, self._val.labels), self._val.labels, self._job.forget.labels
-        targets = torch.empty(len(mine), dtype=phi.dtype)
-        for k in mine.unique():
-            own = phi[labels == k]
-            targets[mine == k] = torch.quantile(own if len(own) >= ENOUGH else phi, self._ranks[mine == k])
-        return targets
-
-
-def _ranks(job: Job) -> Tensor:
-    """Rank of each forgotten record's φ in the original network among retained records of its class.
-
-    The ends are cut: nobody can say from the few retained ones how far out an extreme record would lie.
-    """
-    kept = job.retain.sample(VAL_SAMPLE)
-    mine, others = (confidence(predict(job.original, part), part.labels) for part in (job.forget, kept))
-    ranks = torch.empty_like(mine)
-    for k in job.forget.labels.unique():
-        rows = job.forget.labels == k
-        own = others[kept.labels == k]
-        crowd = own if len(own) >= ENOUGH else mine[rows]  # a wholly forgotten class is ranked among itself
-        ranks[rows] = torch.searchsorted(crowd.sort().values, mine[rows]).double() / len(crowd)
-    return ranks.clamp(0.1, 0.9)
+        phi = confidence(val, self._val.labels)
+        return quantiles(phi, self._val.labels, self._job.forget.labels, self._ranks)

@@ -13,7 +13,7 @@ from pydantic import TypeAdapter, ValidationError
 from ..data.views import view
 from ..errors import InputRefused, UsageError, unknown
 
-MAY_BE_ZERO = {"momentum", "weight_decay", "lam", "kvc", "seed"}
+MAY_BE_ZERO = {"momentum", "weight_decay", "lam", "kvc", "seed", "no_l1_epochs"}
 
 
 def from_text(text: str) -> Any:

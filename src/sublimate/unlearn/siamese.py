@@ -12,8 +12,7 @@ from dataclasses import dataclass
 from typing import Literal
 
 import torch
-import torch.nn.functional as F
-from torch import Tensor, nn
+from torch import Tensor
 
 from ..data.batches import Batch, one_pass
 from ..data.views import View
@@ -23,36 +22,11 @@ from .base import Unlearner
 from .card import Card
 from .job import Job
 from .labels import Permutation, another, permute
+from .matching import RETAINED_SAMPLE
 from .met import Met
+from .terms import concentration, predictor, sce, vaporization
 
 FILL = 32  # records in a forget batch at least, by repetition: a batch norm over two rows has no gradient to speak of
-
-
-def d(p: Tensor, l: Tensor) -> Tensor:  # noqa: E741
-    """Negative cosine similarity, eq. 3."""
-    return -F.cosine_similarity(p, l, dim=1).mean()
-
-
-def concentration(p1: Tensor, p2: Tensor, l1: Tensor, l2: Tensor) -> Tensor:
-    """L_KC, eq. 5: pull the two views of a retained record together."""
-    return (d(p1, l2.detach()) + d(p2, l1.detach())) / 2
-
-
-def vaporization(p1: Tensor, p2: Tensor, l1: Tensor, l2: Tensor) -> Tensor:
-    """L_KV, eq. 4: drive the two views of a forgotten record apart."""
-    return -concentration(p1, p2, l1, l2)
-
-
-def sce(l1: Tensor, l2: Tensor, y1: Tensor, y2: Tensor) -> Tensor:
-    """Symmetric cross entropy, eq. 6; the paper has y1 = y2."""
-    return (F.cross_entropy(l1, y1) + F.cross_entropy(l2, y2)) / 2
-
-
-def predictor(K: int, hidden: int) -> nn.Sequential:
-    """h: K → 64 → K with batch norm between, without biases; thrown away afterwards."""
-    return nn.Sequential(
-        nn.Linear(K, hidden, bias=False), nn.BatchNorm1d(hidden), nn.ReLU(), nn.Linear(hidden, K, bias=False)
-    )
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -107,9 +81,10 @@ class Siamese(Unlearner):
     def reads(self, forget: int, retain: int) -> dict[str, int]:
         """D_f `epochs` times, and a batch of S_r with each of its batches."""
         batches, rows = one_pass(forget, self.batch_size, fill=FILL)
+        ranked = min(RETAINED_SAMPLE, retain) if self.until == "met" or self.permutation == "matched" else 0
         return {
             "forget": self.epochs * rows,
-            "retain": self.epochs * batches * min(self.batch_size, retain),
+            "retain": self.epochs * batches * min(self.batch_size, retain) + ranked,
         }
 
     def phases(self, job: Job) -> Iterator[Phase]:

@@ -1,0 +1,1 @@
+"""Experiments on top of everything else: steps of a plan, and tables of what they gave."""

@@ -1,0 +1,166 @@
+"""`sublimate tune`: a preset file for one network and one request."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from dataclasses import asdict, replace
+from pathlib import Path
+from typing import TYPE_CHECKING, Annotated, Any
+
+import typer
+
+from ..errors import InputRefused
+from .common import (
+    REQUEST,
+    Arch,
+    DataName,
+    Device,
+    Json,
+    Mean,
+    Quiet,
+    Seed,
+    Size,
+    Std,
+    Threads,
+    few_of,
+    open_model,
+    options_of,
+    run_key,
+    signals,
+    start,
+)
+
+if TYPE_CHECKING:
+    from rich.table import Table
+
+    from ..networks import Network
+    from ..splits import Split
+    from ..store import Slot
+    from ..tuning import Reference, Tuned
+    from .ui import Ui
+
+EXAMPLE = (
+    "sublimate tune --model original.safetensors --data digits --forget class:3 --method siamese --budget 20m "
+    "--out tuned.toml"
+)
+SHOWN = 5  # trials, the best first
+
+
+def run(
+    model: Annotated[Path, typer.Option("--model", help="The network: ours, or a state dict (.pt .pth .safetensors).")],
+    data: DataName,
+    forget: Annotated[str, REQUEST],
+    method: Annotated[str, typer.Option("--method", help="Whose options are searched.")],
+    budget: Annotated[str, typer.Option("--budget", help="A time (90s, 20m, 1h) or a number of trials (30).")],
+    out: Annotated[Path, typer.Option("--out", help="The preset file (TOML), for erase --preset.")],
+    reference: Annotated[Path | None, typer.Option("--reference", help="A Retrain to come near to.")] = None,
+    few: Annotated[str | None, typer.Option("--few", help="Retained records it may read, or all.")] = None,
+    set_: Annotated[list[str], typer.Option("--set", help="An option that stays, say epochs=3.")] = [],  # noqa: B006
+    size: Size = None,
+    arch: Arch = None,
+    mean: Mean = None,
+    std: Std = None,
+    seed: Seed = 0,
+    threads: Threads = None,
+    device: Device = "auto",
+    json: Json = False,
+    quiet: Quiet = False,
+) -> None:
+    """Search the options of a method that suit this network and request; all is judged on validation records."""
+    ui, device = start(threads, device, json, quiet)
+    from ..data.sources import load
+    from ..files import check_writable, remove_stale, sha256, write_whole
+    from ..splits import split
+    from ..trials import Budget
+    from ..tuning import tune
+
+    limit, fixed = Budget.parse(budget), {"seed": seed} | options_of(set_)
+    check_writable(out)
+    remove_stale(out)
+    table = load(data, size=size)
+    network = open_model(model, table, arch, mean, std, device, ui)
+    chosen = split(network.data, forget, few=few_of(few, method), seed=seed)
+    for note in chosen.notes:
+        ui.note(note)
+    retrain = _reference(reference, network, chosen, device, ui)
+    ui.say(f"Tuning {method} to forget {chosen.request.text}: {limit.text}" + (" trials." if limit.trials else "."))
+    with signals() as interrupted, ui.steps(method) as progress:
+        tuned = tune(
+            network.model, chosen, method, budget, reference=retrain, fixed=fixed,
+            progress=progress, slots=_slots(network, chosen, method, fixed, retrain), interrupted=interrupted,
+        )  # fmt: skip
+    write_whole(out, tuned.preset().encode())
+    _tell(ui, tuned, method, out)
+    ui.result({"out": str(out), "sha256": sha256(out), **_json(tuned)})
+
+
+def _reference(path: Path | None, network: Network, chosen: Split, device: str, ui: Ui) -> Reference | None:
+    """What Retrain scores; a network that may have seen the forgotten records is no Retrain."""
+    if path is None:
+        return None
+    from ..splits import same
+    from ..tuning import Reference
+
+    retrain = open_model(path, network.data, None, None, None, device, ui)
+    if retrain.split is None:
+        raise InputRefused(
+            f"{path.name} names no split: it may have seen what shall be forgotten.",
+            "Make the reference with `sublimate train --forget` and the same request and seed.",
+        )
+    same(retrain.split, chosen.fingerprint, path.name)
+    return Reference.of(retrain.model, replace(chosen, data=retrain.data))
+
+
+def _slots(
+    network: Network, chosen: Split, method: str, fixed: dict[str, Any], retrain: Reference | None
+) -> Callable[[str], Slot]:
+    """Where the trials are kept: under all they depend on.  The budget is not in it, so that a larger one goes on."""
+    from ..checkpoint import digest_of
+    from ..store import Store
+    from ..trials import find_optuna
+    from ..unlearn import find
+    from ..unlearn.spaces import space
+
+    key = run_key(
+        tune=method, space=space(find(method)), fixed=fixed, split=chosen.fingerprint,
+        few=chosen.few.tolist(), model=digest_of(network.model.state_dict()), mean=network.data.mean,
+        std=network.data.std, reference=retrain.digest if retrain else None, optuna=find_optuna().__version__,
+        device=str(next(network.model.parameters()).device),
+    )  # fmt: skip
+    return lambda name: Store().slot(f"{name} of {key}")
+
+
+def _tell(ui: Ui, tuned: Tuned, method: str, out: Path) -> None:
+    facts = tuned.facts
+    ui.say(_best(tuned))
+    objective = facts["objective"][:1].upper() + facts["objective"][1:]
+    ui.say(
+        f"{objective}: {facts['default']:.2f} with the default values, {facts['best']:.2f} with "
+        f"the best of {facts['trials']} trials ({facts['failed']} failed). Measured on validation records, where it "
+        "was chosen: expect a little less elsewhere."
+    )
+    ui.say(f"Written: {out}. Use it with erase --method {method} --preset {out} --few {facts['few']}")
+
+
+def _best(tuned: Tuned) -> Table:
+    from rich.box import SIMPLE_HEAD
+    from rich.table import Table
+
+    names = list(tuned.trials[0].options)
+    table = Table("Trial", "Value", *names, "Seconds", box=SIMPLE_HEAD, show_edge=False)
+    for trial in tuned.ranked[:SHOWN]:
+        number = next(n for n, one in enumerate(tuned.trials) if one is trial)
+        value = "failed" if trial.failed else f"{trial.value:.2f}"
+        label = "0 (default)" if number == 0 else str(number)
+        table.add_row(label, value, *(str(trial.options[name]) for name in names), f"{trial.seconds:.1f}")
+    return table
+
+
+def _json(tuned: Tuned) -> dict[str, Any]:
+    return {
+        "method": tuned.method,
+        "options": tuned.options,
+        **tuned.facts,
+        "seconds": round(sum(trial.seconds for trial in tuned.trials), 3),
+        "tried": [asdict(trial) for trial in tuned.trials],
+    }

@@ -1,0 +1,82 @@
+"""Never-seen targets: the φ that a record would have, had the network never seen it.
+
+A record keeps its rank: how easy it is among its like in the original network is how easy it would be among never-seen
+records of its class (Spearman .73 with a truly retrained ResNet-20).
+"""
+
+from __future__ import annotations
+
+import torch
+from torch import Tensor, nn
+
+from ..errors import InputRefused
+from ..inference import confidence, predict
+from ..splits import Part
+from .job import Job
+
+ENOUGH = 20  # records of a class that make a distribution
+RETAINED_SAMPLE = 2000
+
+
+def ranks(job: Job) -> Tensor:
+    """Rank of each forgotten record's φ in the original network: among the forgotten ones of its class when they are
+    many, else among retained ones of its class; then the ends are cut, for nobody can say from a few how far out an
+    extreme record would lie.
+    """
+    kept = job.retain.sample(RETAINED_SAMPLE)
+    mine = confidence(predict(job.original, job.forget), job.forget.labels)
+    others = _read(job, kept)
+    found = torch.empty_like(mine)
+    for k in job.forget.labels.unique():
+        rows, own = job.forget.labels == k, others[kept.labels == k]
+        if int(rows.sum()) >= ENOUGH or len(own) < ENOUGH:
+            found[rows] = (mine[rows].argsort().argsort().double() + 0.5) / int(rows.sum())
+        else:
+            found[rows] = (torch.searchsorted(own.sort().values, mine[rows]).double() / len(own)).clamp(0.1, 0.9)
+    return found
+
+
+def _read(job: Job, kept: Part) -> Tensor:
+    """φ of retained records in the original network; what a method learns from D_r is counted."""
+    teacher, batches, found = job.teacher(), job.batches(kept, 500), torch.empty(len(kept), dtype=torch.double)
+    with torch.no_grad():
+        for t in range(len(batches)):
+            batch = batches.at(t)
+            found[batch.places] = confidence(job.logits(kept, batch.x, teacher), batch.y).cpu()
+    return found
+
+
+def quantiles(phi: Tensor, labels: Tensor, mine: Tensor, at: Tensor) -> Tensor:
+    """Never-seen φ at each record's rank, in its class when there are enough of them.
+
+    >>> phi, labels = torch.arange(21.0), torch.zeros(21, dtype=torch.long)
+    >>> quantiles(phi, labels, torch.tensor([0, 0]), torch.tensor([0.5, 0.9]))
+    tensor([10., 18.])
+    """
+    targets = torch.empty(len(mine), dtype=phi.dtype)
+    for k in mine.unique():
+        own = phi[labels == k]
+        targets[mine == k] = torch.quantile(own if len(own) >= ENOUGH else phi, at[mine == k].to(phi.dtype))
+    return targets
+
+
+class Targets(nn.Module):
+    """The present network's never-seen targets per row of D_f; a module, so that they are saved with the run."""
+
+    values: Tensor
+
+    def __init__(self, job: Job) -> None:
+        super().__init__()
+        if job.val is None:
+            raise InputRefused("There are no never-seen records to match.", "Give val=…, or use another method.")
+        self._job, self._val = job, job.val
+        self._ranks = ranks(job)
+        self.register_buffer("values", self._matched(job.original))
+
+    def refresh(self) -> None:
+        """Look at the never-seen records again, in the present network."""
+        self.values.copy_(self._matched(self._job.model))
+
+    def _matched(self, model: nn.Module) -> Tensor:
+        phi = confidence(predict(model, self._val), self._val.labels)
+        return quantiles(phi, self._val.labels, self._job.forget.labels, self._ranks)

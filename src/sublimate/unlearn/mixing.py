@@ -1,0 +1,22 @@
+"""Retained and forgotten records side by side in one batch: batch norm sees both, and never a single row."""
+
+from __future__ import annotations
+
+import torch
+from torch import Tensor
+
+from ..data.batches import Batch
+from ..data.views import View
+from ..inference import prepare
+from ..models.outputs import logits as as_logits
+from .job import Job
+
+LEAST = 2  # rows in a batch: a batch norm over vectors refuses to train on one
+
+
+def joint_logits(job: Job, retain: Batch, forget: Batch, views: str | View) -> tuple[Tensor, Tensor]:
+    """The student's logits for one batch of each part, from one pass over both."""
+    pairs = (job.retain, retain), (job.forget, forget)
+    x = torch.cat([prepare(part, job.seen(part, batch, views)) for part, batch in pairs])
+    z = as_logits(job.model(x))
+    return z[: len(retain.y)], z[len(retain.y) :]

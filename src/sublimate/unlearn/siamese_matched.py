@@ -1,0 +1,123 @@
+"""Siamese unlearning towards never-seen data: no trace (known better than records never seen), no scar (known worse).
+
+Vaporization has a target here.  While the learning rate is high and batch norm moves, the network is shaken and formed
+anew on retained data; forgotten records are drawn to the φ that never-seen records of their rank have in the present
+network.  The rate then falls to nil, which gives back the accuracy.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from dataclasses import dataclass
+
+import torch
+import torch.nn.functional as F
+from torch import Tensor
+
+from ..data.batches import Batch, Blank
+from ..data.views import View
+from ..inference import confidence
+from ..loop import Losses, Phase, cosine
+from .base import Unlearner
+from .card import Card
+from .job import Job
+from .matching import RETAINED_SAMPLE, Targets
+
+MOST_PASSES = 30  # over D_r
+
+
+def matched(logits: Tensor, y: Tensor, targets: Tensor) -> Tensor:
+    """Smooth distance (L1, β = 1) of φ to its target; a sum over records."""
+    return F.smooth_l1_loss(confidence(logits, y), targets, reduction="sum")
+
+
+def vaporized(logits: Tensor, remaining: Tensor) -> Tensor:
+    """−log of the probability of the classes that remain; a sum.  Which of them is left to the network."""
+    return -(logits.log_softmax(1)[:, remaining].logsumexp(1)).sum()
+
+
+@dataclass(frozen=True, kw_only=True)
+class SiameseMatched(Unlearner):
+    """Vaporize towards never-seen data, concentrate while the network is annealed.
+
+    >>> SiameseMatched(steps=100).weight
+    0.1
+    """
+
+    name = "siamese-matched"
+    card = Card(
+        title="Siamese unlearning, matched to never-seen data",
+        source="Sublimate; after Xie et al., Siamese Machine Unlearning with Knowledge Vaporization and Concentration",
+        formula="CE(D_r) + w·smooth-L1(φ(x) − t(x)) over D_f,   t(x) = never-seen φ of the class at the rank of x\n"
+        "whole classes: −log Σ p_k over the classes k that remain",
+        memory="one float per record of D_f",
+        values="Found on val by the trials in docs/log.md; there are no authors' values but ours.",
+        pitfalls=(
+            "It needs never-seen records (val) and a good share of D_r: what anneals the network is retained data.",
+            "Targets follow the present network: a pull that is too strong drags never-seen records down with it.",
+        ),
+        deviations=("The two views, the predictor h and the permuted labels of the paper are not used.",),
+    )
+    lr: float = 0.1
+    momentum: float = 0.9
+    weight_decay: float = 5e-4
+    steps: int = 600
+    batch_size: int = 256  # of D_r
+    forget_batch: int = 32
+    weight: float = 0.1  # of the pull to the targets
+    push: float = 1.0  # share of the steps in which the forgotten records are read
+    refresh: int = 50  # steps from one look at never-seen records to the next
+    views: str | View = "simple"
+
+    def reads(self, forget: int, retain: int) -> dict[str, int]:
+        """A batch of each per step, of D_f only while it is pushed."""
+        steps = self.length(retain)
+        return {
+            "forget": round(self.push * steps) * min(self.forget_batch, forget),
+            "retain": steps * min(self.batch_size, retain) + min(RETAINED_SAMPLE, retain),
+        }
+
+    def length(self, retain: int) -> int:
+        """The number of steps: a small D_r is not passed for ever."""
+        return min(self.steps, MOST_PASSES * -(-retain // min(self.batch_size, retain)))
+
+    def phases(self, job: Job) -> Iterator[Phase]:
+        """One phase; one update on both per step."""
+        retained = job.batches(job.retain, self.batch_size, cycle=True)
+        forgotten = job.batches(job.forget, self.forget_batch, cycle=True)
+        steps = self.length(len(job.retain))
+        targets, remaining = Targets(job), (job.ratios < 1).nonzero().flatten()
+
+        def step(now: Batch) -> Losses:
+            if now.t and now.t % self.refresh == 0:
+                targets.refresh()
+            keep = retained.at(now.t)
+            x = job.seen(job.retain, keep, self.views)
+            if now.t >= round(self.push * steps):
+                return {"ce retain": F.cross_entropy(job.logits(job.retain, x), keep.y)}
+            gone = forgotten.at(now.t)
+            # One pass, so that batch norm sees what a network in use will see: mostly retained records.
+            z = _together(job, x, gone.x)
+            l, z = z.split([len(x), len(gone.x)])  # noqa: E741
+            whole = torch.isin(gone.y.cpu(), job.forgotten).to(z.device)
+            t = targets.values[gone.places].to(z.device)
+            pull = self.weight * matched(z[~whole], gone.y[~whole], t[~whole]) + vaporized(z[whole], remaining)
+            return {"ce retain": F.cross_entropy(l, keep.y), "vaporization": pull.float() / len(gone.y)}
+
+        yield Phase(
+            name="siamese-matched",
+            over=Blank(steps),
+            epochs=1,
+            steps=(step,),
+            optimizer=self.sgd([job.model]),
+            lr=self.lr,
+            schedule=cosine,
+            modules={"targets": targets},
+        )
+
+
+def _together(job: Job, retained: Tensor, forgotten: Tensor) -> Tensor:
+    from ..inference import prepare
+    from ..models.outputs import logits
+
+    return logits(job.model(torch.cat([prepare(job.retain, retained), prepare(job.forget, forgotten)])))
