@@ -21,7 +21,8 @@ from .gradients import Sums, Tensors, movable, summed_gradients, summed_over_sam
 from .job import Job, mixed_share
 from .search import Strength, settled
 
-ALPHAS = (100.0, 50.0, 30.0, 20.0, 14.0, 10.0, 7.0, 5.0, 4.0, 3.0, 2.5, 2.0, 1.7, 1.4, 1.2, 1.0)  # the mildest first
+# The mildest first.
+ALPHAS: tuple[float, ...] = (100, 50, 30, 20, 14, 10, 8, 7, 6, 5, 4.5, 4, 3.5, 3, 2.5, 2, 1.7, 1.4, 1.2, 1)
 Importance = Literal["per_sample", "per_batch", "label_free"]
 
 
