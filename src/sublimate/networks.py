@@ -2,12 +2,9 @@
 
 from __future__ import annotations
 
-import importlib
 import inspect
-import os
 import platform
 import re
-import sys
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 from pathlib import Path
@@ -22,6 +19,7 @@ from . import __version__
 from .checkpoint import Checkpoint, Meta, fit, load_checkpoint
 from .data.core import Data
 from .errors import InputRefused, UsageError, unknown
+from .importing import CANNOT, imported
 from .models.ensemble import Ensemble
 from .models.identify import identify
 from .models.registry import MODELS, build
@@ -55,17 +53,13 @@ def factory(architecture: str, data: Data) -> Callable[[], nn.Module]:
     if several := re.fullmatch(r"sisa:([1-9]\d*):(.+)", architecture):
         one = factory(several[2], data)
         return lambda: Ensemble(one() for _ in range(int(several[1])))
-    module, colon, name = architecture.partition(":")
-    if not colon:
+    if ":" not in architecture:
         raise unknown(UsageError, "model", [architecture], MODELS)
-    sys.path.insert(0, os.getcwd())
     try:
-        made = getattr(importlib.import_module(module), name)
-    except (ImportError, AttributeError) as error:
+        made = imported(architecture)
+    except CANNOT as error:
         remedy = "Give module:function as Python sees it."
         raise InputRefused(f"{architecture} cannot be imported: {error}.", remedy) from None
-    finally:
-        sys.path.pop(0)
     parameters = inspect.signature(made).parameters.values()
     asks = any(p.default is p.empty and p.kind <= p.POSITIONAL_OR_KEYWORD for p in parameters)
 

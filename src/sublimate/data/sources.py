@@ -2,15 +2,13 @@
 
 from __future__ import annotations
 
-import importlib
 import os
-import sys
-from collections.abc import Callable, Iterator
-from contextlib import contextmanager
+from collections.abc import Callable
 from functools import partial
 from pathlib import Path
 
 from ..errors import InputRefused, SublimateError, UsageError, unknown
+from ..importing import here_importable, imported
 from .cifar import cifar
 from .cifar_sets import CIFAR10, CIFAR100
 from .core import Data
@@ -57,10 +55,9 @@ def _nothing(name: str) -> SublimateError:
 
 
 def _from_function(name: str) -> Data:
-    module, _, function = name.partition(":")
     try:
-        with _current_directory_importable():
-            data = getattr(importlib.import_module(module), function)()
+        with here_importable():
+            data = imported(name)()
     except SublimateError:
         raise
     except Exception as e:  # whatever the user's own code raises
@@ -68,13 +65,3 @@ def _from_function(name: str) -> Data:
     if not isinstance(data, Data):
         raise InputRefused(f"{name} returned {type(data).__name__}, not Data.", "Let it return Data.from_dataset(…).")
     return data
-
-
-@contextmanager
-def _current_directory_importable() -> Iterator[None]:
-    here = os.getcwd()
-    sys.path.insert(0, here)
-    try:
-        yield
-    finally:
-        sys.path.remove(here)

@@ -6,11 +6,11 @@ import json
 from collections.abc import Callable, Iterable, Mapping
 from dataclasses import dataclass, field
 from functools import cached_property
-from importlib import import_module
 from typing import Any
 
 from ..errors import InputRefused, UsageError
 from ..files import sha256
+from ..importing import CANNOT, imported
 
 
 @dataclass(frozen=True, kw_only=True, eq=False)
@@ -77,10 +77,9 @@ def to_json(value: object, what: str) -> bytes:
 
 def find_function(name: str) -> Callable[..., Any]:
     """The function of this name."""
-    module, _, attribute = name.partition(":")
     try:
-        function: Callable[..., Any] = getattr(import_module(module), attribute)
-    except (ImportError, AttributeError, ValueError) as error:
+        function: Callable[..., Any] = imported(name)
+    except CANNOT as error:
         raise UsageError(f"{name} cannot be imported: {error}.", "Give module:function as Python sees it.") from None
     return function
 

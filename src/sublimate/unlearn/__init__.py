@@ -2,11 +2,11 @@
 
 from __future__ import annotations
 
-from importlib import import_module
 from importlib.metadata import entry_points
 from typing import Any
 
 from ..errors import UsageError, unknown
+from ..importing import CANNOT, imported
 from .amnesiac import Amnesiac
 from .amnesiac_true import AmnesiacTrue
 from .badt import BadT
@@ -83,10 +83,9 @@ def find(name: str) -> type[Unlearner]:
             return _checked(point.load(), name)
     if ":" not in name:
         raise unknown(UsageError, "method", [name], methods())
-    module, _, attribute = name.partition(":")
     try:
-        return _checked(getattr(import_module(module), attribute), name)
-    except (ImportError, AttributeError, ValueError) as error:
+        return _checked(imported(name), name)
+    except CANNOT as error:
         raise UsageError(f"{name} cannot be imported: {error}.", "Give module:Class as Python sees it.") from None
 
 

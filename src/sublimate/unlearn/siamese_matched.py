@@ -47,10 +47,10 @@ class SiameseMatched(Unlearner):
     name = "siamese-matched"
     card = Card(
         title="Siamese unlearning, matched to never-seen data",
-        source="Sublimate; after Xie et al., Siamese Machine Unlearning with Knowledge Vaporization and Concentration",
+        source="Sublimate: this package, 2026",
         formula="CE(D_r) + w·smooth-L1(φ(x) − t(x)) over D_f,   t(x) = never-seen φ of the class at the rank of x\n"
         "whole classes: −log Σ p_k over the classes k that remain",
-        memory="one float per record of D_f",
+        memory="N_f",
         values="Found on val by the trials in docs/log.md; there are no authors' values but ours.",
         pitfalls=(
             "It needs never-seen records (val) and a good share of D_r: what anneals the network is retained data.",
