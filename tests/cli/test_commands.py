@@ -18,32 +18,6 @@ from sublimate.checkpoint import load_checkpoint
 from sublimate.models.registry import build
 
 
-@pytest.fixture
-def call(monkeypatch, capsys):
-    def call(*args):
-        monkeypatch.setattr("sys.argv", ["sublimate", *map(str, args)])
-        with pytest.raises(SystemExit) as stop:
-            cli.main()
-        out, err = capsys.readouterr()
-        assert "Traceback" not in err
-        return stop.value.code or 0, out, err
-
-    return call
-
-
-@pytest.fixture(scope="module")
-def made(tmp_path_factory):
-    """A digits network and its Retrain, trained for two epochs by the command itself."""
-    folder = tmp_path_factory.mktemp("made")
-    for name, extra in (("original", []), ("retrain", ["--forget", "class:3"])):
-        args = ["train", "--data", "digits", "--model", "small-cnn", "--epochs", "3", "--quiet"]
-        with pytest.MonkeyPatch.context() as patch, pytest.raises(SystemExit) as stop:
-            patch.setattr("sys.argv", ["sublimate", *args, "--out", str(folder / f"{name}.safetensors"), *extra])
-            cli.main()
-        assert not stop.value.code
-    return folder
-
-
 def test_train_says_what_it_made(made, call):
     meta = load_checkpoint(made / "original.safetensors").meta
     assert (meta.architecture, meta.classes, meta.split) == ("small-cnn", tuple("0123456789"), None)

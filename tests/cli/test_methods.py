@@ -8,7 +8,7 @@ from types import SimpleNamespace
 
 import pytest
 
-from sublimate import cli, unlearn
+from sublimate import unlearn
 from sublimate.unlearn import METHODS
 from sublimate.unlearn.base import Unlearner
 from sublimate.unlearn.card import Card
@@ -29,17 +29,12 @@ class Foreign(Unlearner):
 
 
 @pytest.fixture
-def call(monkeypatch, capsys):
-    def call(*args, columns=80):
+def listed(monkeypatch, call):
+    def listed(*args, columns=80):
         monkeypatch.setenv("COLUMNS", str(columns))
-        monkeypatch.setattr("sys.argv", ["sublimate", "methods", *args])
-        with pytest.raises(SystemExit) as stop:
-            cli.main()
-        out, err = capsys.readouterr()
-        assert "Traceback" not in err
-        return stop.value.code or 0, out, err
+        return call("methods", *args)
 
-    return call
+    return listed
 
 
 @pytest.fixture
@@ -61,8 +56,8 @@ def words(out):
 
 
 @pytest.mark.parametrize("columns", [80, 120])
-def test_every_method_has_a_row_that_fits(call, packages, columns):
-    code, out, err = call(columns=columns)
+def test_every_method_has_a_row_that_fits(listed, packages, columns):
+    code, out, err = listed(columns=columns)
     assert code == 0 and max(map(len, out.splitlines())) <= columns
     first = [line.split()[0] for line in out.splitlines() if line.strip()]
     assert all(name in first for name in (*METHODS, "foreign")) and "broken" not in first
@@ -74,8 +69,8 @@ def test_every_method_has_a_row_that_fits(call, packages, columns):
     assert "The method broken of another package does not work" in words(err) and "no such thing" in words(err)
 
 
-def test_json_has_all_facts(call, packages):
-    code, out, err = call("--json")
+def test_json_has_all_facts(listed, packages):
+    code, out, err = listed("--json")
     assert code == 0 and "Method" in err
     found = json.loads(out)
     assert found["reference"] == {"forget": 5000, "retain": 45000}
@@ -90,8 +85,8 @@ def test_json_has_all_facts(call, packages):
 
 @pytest.mark.parametrize("name", METHODS)
 @pytest.mark.parametrize("columns", [80, 120])
-def test_a_card_is_whole(call, name, columns):
-    code, out, _ = call(name, columns=columns)
+def test_a_card_is_whole(listed, name, columns):
+    code, out, _ = listed(name, columns=columns)
     card = METHODS[name].card
     assert code == 0 and max(map(len, out.splitlines())) <= columns
     assert words(card.formula)[:40] in words(out)
@@ -101,13 +96,13 @@ def test_a_card_is_whole(call, name, columns):
         assert option in out
 
 
-def test_a_card_as_json_and_of_another_package(call, packages):
-    code, out, _ = call("foreign", "--json")
+def test_a_card_as_json_and_of_another_package(listed, packages):
+    code, out, _ = listed("foreign", "--json")
     assert code == 0 and json.loads(out)["formula"] == Foreign.card.formula
-    code, out, _ = call("foreign")
+    code, out, _ = listed("foreign")
     assert "[bold]θ₀[/bold]" in out
 
 
-def test_an_unknown_method(call):
-    code, out, err = call("siamse")
+def test_an_unknown_method(listed):
+    code, out, err = listed("siamse")
     assert code == 2 and not out and "nearest first: siamese" in words(err)

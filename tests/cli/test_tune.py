@@ -12,35 +12,8 @@ import tomllib
 
 import pytest
 
-from sublimate import cli
 from sublimate.checkpoint import load_checkpoint
 from sublimate.trials import suggest
-
-
-@pytest.fixture
-def call(monkeypatch, capsys):
-    def call(*args):
-        monkeypatch.setattr("sys.argv", ["sublimate", *map(str, args)])
-        with pytest.raises(SystemExit) as stop:
-            cli.main()
-        out, err = capsys.readouterr()
-        assert "Traceback" not in err
-        return stop.value.code or 0, out, err
-
-    return call
-
-
-@pytest.fixture(scope="module")
-def made(tmp_path_factory):
-    """A digits network and its Retrain."""
-    folder = tmp_path_factory.mktemp("made")
-    for name, extra in (("original", []), ("retrain", ["--forget", "class:3"])):
-        args = ["train", "--data", "digits", "--model", "small-cnn", "--epochs", "2", "--quiet"]
-        with pytest.MonkeyPatch.context() as patch, pytest.raises(SystemExit) as stop:
-            patch.setattr("sys.argv", ["sublimate", *args, "--out", str(folder / f"{name}.safetensors"), *extra])
-            cli.main()
-        assert not stop.value.code
-    return folder
 
 
 def tune_with(made, tmp_path, **changes):

@@ -14,9 +14,11 @@ from .job import Job
 LEAST = 2  # rows in a batch: a batch norm over vectors refuses to train on one
 
 
-def joint_logits(job: Job, retain: Batch, forget: Batch, views: str | View) -> tuple[Tensor, Tensor]:
-    """The student's logits for one batch of each part, from one pass over both."""
-    pairs = (job.retain, retain), (job.forget, forget)
-    x = torch.cat([prepare(part, job.seen(part, batch, views)) for part, batch in pairs])
+def joint_logits(
+    job: Job, retain: Batch, forget: Batch, views: str | View, of_forget: str | View | None = None
+) -> tuple[Tensor, Tensor]:
+    """The student's logits for one batch of each part, from one pass over both; D_f may be seen in other views."""
+    seen = (job.retain, retain, views), (job.forget, forget, views if of_forget is None else of_forget)
+    x = torch.cat([prepare(part, job.seen(part, batch, which)) for part, batch, which in seen])
     z = as_logits(job.model(x))
     return z[: len(retain.y)], z[len(retain.y) :]

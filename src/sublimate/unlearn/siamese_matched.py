@@ -22,6 +22,7 @@ from .base import Unlearner
 from .card import Card
 from .job import Job
 from .matching import RETAINED_SAMPLE, Targets
+from .mixing import joint_logits
 
 MOST_PASSES = 30  # over D_r
 
@@ -92,13 +93,13 @@ class SiameseMatched(Unlearner):
             if now.t and now.t % self.refresh == 0:
                 targets.refresh()
             keep = retained.at(now.t)
-            x = job.seen(job.retain, keep, self.views)
             if now.t >= round(self.push * steps):
-                return {"ce retain": F.cross_entropy(job.logits(job.retain, x), keep.y)}
+                return {
+                    "ce retain": F.cross_entropy(job.logits(job.retain, job.seen(job.retain, keep, self.views)), keep.y)
+                }
             gone = forgotten.at(now.t)
             # One pass, so that batch norm sees what a network in use will see: mostly retained records.
-            z = _together(job, x, gone.x)
-            l, z = z.split([len(x), len(gone.x)])  # noqa: E741
+            l, z = joint_logits(job, keep, gone, self.views, of_forget="none")  # noqa: E741
             whole = torch.isin(gone.y.cpu(), job.forgotten).to(z.device)
             t = targets.values[gone.places].to(z.device)
             pull = self.weight * matched(z[~whole], gone.y[~whole], t[~whole]) + vaporized(z[whole], remaining)
@@ -114,10 +115,3 @@ class SiameseMatched(Unlearner):
             schedule=cosine,
             modules={"targets": targets},
         )
-
-
-def _together(job: Job, retained: Tensor, forgotten: Tensor) -> Tensor:
-    from ..inference import prepare
-    from ..models.outputs import logits
-
-    return logits(job.model(torch.cat([prepare(job.retain, retained), prepare(job.forget, forgotten)])))
