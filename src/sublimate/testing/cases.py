@@ -21,9 +21,10 @@ EXPECTED: dict[str, dict[str, Any]] = {
     "retrain": {"quick": {"epochs": 4}, "enough": {"epochs": 12}, "ruin": {"epochs": 1}},
     "siamese": _descent(0.01, 6),
     "siamese-matched": {
-        "quick": {"lr": 0.05, "steps": 12, "batch_size": 16, "refresh": 5},
+        "quick": {"lr": 0.05, "steps": 12, "batch_size": 16, "forget_batch": 8, "refresh": 5},
         "ruin": {"lr": 1e6},
         "judges": True,
+        "stops_early": True,  # it reads less where few records are far from their targets
     },
     "finetune": _descent(0.05, 12, forgets=False),  # a class that is not rehearsed only fades
     "l1-sparse": _descent(0.05, 12) | {"enough": {"epochs": 12, "gamma": 0.01}},

@@ -18,13 +18,14 @@ ENOUGH = 20  # records of a class that make a distribution
 RETAINED_SAMPLE = 2000
 
 
-def ranks(job: Job) -> Tensor:
-    """Rank of each forgotten record's φ in the original network: among the forgotten ones of its class when they are
-    many, else among retained ones of its class; then the ends are cut, for nobody can say from a few how far out an
-    extreme record would lie.
+def ranks(job: Job, mine: Tensor) -> Tensor:
+    """Rank of each forgotten record's φ (`mine`) in the original network: among the forgotten ones of its class when
+    they are many, else among retained ones of its class.
+
+    For a handful of records the ends are cut: together they make no distribution, and each alone must not stand out.
     """
+    cut = 0.1 if len(job.forget) < ENOUGH else 0.0
     kept = job.retain.sample(RETAINED_SAMPLE)
-    mine = confidence(predict(job.original, job.forget), job.forget.labels)
     others = _read(job, kept)
     found = torch.empty_like(mine)
     for k in job.forget.labels.unique():
@@ -32,7 +33,8 @@ def ranks(job: Job) -> Tensor:
         if int(rows.sum()) >= ENOUGH or len(own) < ENOUGH:
             found[rows] = (mine[rows].argsort().argsort().double() + 0.5) / int(rows.sum())
         else:
-            found[rows] = (torch.searchsorted(own.sort().values, mine[rows]).double() / len(own)).clamp(0.1, 0.9)
+            below = torch.searchsorted(own.sort().values, mine[rows])
+            found[rows] = (below.double() / len(own)).clamp(cut, 1 - cut)
     return found
 
 
@@ -70,8 +72,15 @@ class Targets(nn.Module):
         if job.val is None:
             raise InputRefused("There are no never-seen records to match.", "Give val=…, or use another method.")
         self._job, self._val = job, job.val
-        self._ranks = ranks(job)
+        self._phi = confidence(predict(job.original, job.forget), job.forget.labels)
+        self._ranks = ranks(job, self._phi)
         self.register_buffer("values", self._matched(job.original))
+
+    def far(self, near: float) -> Tensor:
+        """Which records lie further than that from their targets, and all of wholly forgotten classes; not none."""
+        found = (self._phi - self._matched(self._job.original)).abs() > near
+        found |= torch.isin(self._job.forget.labels, self._job.forgotten)
+        return found if bool(found.any()) else torch.ones_like(found)
 
     def refresh(self) -> None:
         """Look at the never-seen records again, in the present network."""

@@ -46,7 +46,7 @@ class Met(nn.Module):
         whole = bool(self._whole.any())
         # A class takes something of its neighbours with it, a few records must not; one never-seen record is the least.
         self._tolerance = max(CLASS_COST if whole else RECORD_COST, 100 / int(self._kept.sum()))
-        self._ranks = ranks(job)
+        self._ranks = ranks(job, confidence(predict(job.original, job.forget), job.forget.labels))
         self.register_buffer("targets", self._matched(val))
         self.register_buffer("forgotten", torch.tensor(False))
         self.register_buffer("recovered", torch.tensor(not whole))  # few records: see first what the push alone does

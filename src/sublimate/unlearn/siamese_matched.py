@@ -42,7 +42,7 @@ class SiameseMatched(Unlearner):
     """Vaporize towards never-seen data, concentrate while the network is annealed.
 
     >>> SiameseMatched(steps=100).weight
-    0.1
+    1.0
     """
 
     name = "siamese-matched"
@@ -59,22 +59,22 @@ class SiameseMatched(Unlearner):
         ),
         deviations=("The two views, the predictor h and the permuted labels of the paper are not used.",),
     )
-    lr: float = 0.1
+    lr: float = 0.02
     momentum: float = 0.9
     weight_decay: float = 5e-4
-    steps: int = 600
+    steps: int = 300
     batch_size: int = 256  # of D_r
-    forget_batch: int = 32
-    weight: float = 0.1  # of the pull to the targets
-    push: float = 1.0  # share of the steps in which the forgotten records are read
-    refresh: int = 50  # steps from one look at never-seen records to the next
+    forget_batch: int = 64
+    weight: float = 1.0  # of the pull on a forgotten record, against the cross entropy of a retained one
+    near: float = 1.0  # a record whose φ is that near to its target from the start is left alone
+    refresh: int = 25  # steps from one look at never-seen records to the next
     views: str | View = "simple"
 
     def reads(self, forget: int, retain: int) -> dict[str, int]:
-        """A batch of each per step, of D_f only while it is pushed."""
+        """A batch of each per step (of D_f, less where fewer records than a batch are far from their targets)."""
         steps = self.length(retain)
         return {
-            "forget": round(self.push * steps) * min(self.forget_batch, forget),
+            "forget": steps * min(self.forget_batch, forget),
             "retain": steps * min(self.batch_size, retain) + min(RETAINED_SAMPLE, retain),
         }
 
@@ -85,25 +85,22 @@ class SiameseMatched(Unlearner):
     def phases(self, job: Job) -> Iterator[Phase]:
         """One phase; one update on both per step."""
         retained = job.batches(job.retain, self.batch_size, cycle=True)
-        forgotten = job.batches(job.forget, self.forget_batch, cycle=True)
-        steps = self.length(len(job.retain))
         targets, remaining = Targets(job), (job.ratios < 1).nonzero().flatten()
+        far = targets.far(self.near)
+        forgotten = job.batches(job.forget.where(far), self.forget_batch, cycle=True)
+        steps = self.length(len(job.retain))
 
         def step(now: Batch) -> Losses:
             if now.t and now.t % self.refresh == 0:
                 targets.refresh()
             keep = retained.at(now.t)
-            if now.t >= round(self.push * steps):
-                return {
-                    "ce retain": F.cross_entropy(job.logits(job.retain, job.seen(job.retain, keep, self.views)), keep.y)
-                }
             gone = forgotten.at(now.t)
             # One pass, so that batch norm sees what a network in use will see: mostly retained records.
             l, z = joint_logits(job, keep, gone, self.views, of_forget="none")  # noqa: E741
             whole = torch.isin(gone.y.cpu(), job.forgotten).to(z.device)
-            t = targets.values[gone.places].to(z.device)
-            pull = self.weight * matched(z[~whole], gone.y[~whole], t[~whole]) + vaporized(z[whole], remaining)
-            return {"ce retain": F.cross_entropy(l, keep.y), "vaporization": pull.float() / len(gone.y)}
+            t = targets.values[far][gone.places].to(z.device)
+            pull = self.weight * (matched(z[~whole], gone.y[~whole], t[~whole]) + vaporized(z[whole], remaining))
+            return {"ce retain": F.cross_entropy(l, keep.y), "vaporization": pull.float() / len(keep.y)}
 
         yield Phase(
             name="siamese-matched",
