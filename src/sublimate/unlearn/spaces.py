@@ -29,7 +29,11 @@ SPACES: dict[str, Space] = {
         "kvc": Range(0.1, 10.0, log=True),
         "permutation": ("paper", "retained"),
     },
-    "siamese-matched": {"steps": Range(100, 1200), "weight": Range(0.01, 1.0, log=True), "push": Range(0.2, 1.0)},
+    "siamese-matched": {
+        "steps": Range(50, 1200),
+        "weight": Range(0.05, 2.0, log=True),
+        "near": Range(0.3, 3.0, log=True),
+    },
     "neggrad-plus": {"alpha": Range(0.5, 0.999)},
     "badt": {"tau": Range(0.5, 8.0, log=True)},
     "scrub": {"alpha": Range(0.001, 1.0, log=True), "msteps": Range(1, 6)},
