@@ -32,7 +32,7 @@ def run(
     quiet: Quiet = False,
 ) -> None:
     """Erase a class from a digit classifier and compare with Retrain; ends with the path of a page."""
-    ui, device = start(threads, device, json, quiet)
+    ui, device = start(1 if threads is None else threads, device, json, quiet)  # a second thread would only wait
     from ..data.sources import load
     from ..files import check_writable, make_folder
     from ..report.page import write_page
