@@ -42,7 +42,7 @@ class SiameseMatched(Unlearner):
     """Vaporize towards never-seen data, concentrate while the network is annealed.
 
     >>> SiameseMatched(steps=100).weight
-    1.0
+    0.25
     """
 
     name = "siamese-matched"
@@ -65,7 +65,7 @@ class SiameseMatched(Unlearner):
     steps: int = 300
     batch_size: int = 256  # of D_r
     forget_batch: int = 64
-    weight: float = 1.0  # of the pull on a forgotten record, against the cross entropy of a retained one
+    weight: float = 0.25  # of the pull on a forgotten record, against the cross entropy of a retained one
     near: float = 1.0  # a record whose φ is that near to its target from the start is left alone
     refresh: int = 25  # steps from one look at never-seen records to the next
     views: str | View = "simple"
