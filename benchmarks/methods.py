@@ -85,7 +85,9 @@ def _networks(data: str, on: Row, seed: int, scenario: str, presets: list[Path])
 def _unlearn(label: str, original: Step, on: Row, name: str, preset: str, seed: int, data: str) -> Step:
     few = BUDGET[data] or METHODS[name].few
     parameters = {"on": on, "method": name, "preset": preset, "options": {"seed": seed}, "few": few}
-    return Step(name=label, function=does.unlearn, parameters=parameters, needs=(original,))
+    # With other defaults it is another run.
+    version = json.dumps(METHODS[name]().options(), sort_keys=True)
+    return Step(name=label, function=does.unlearn, parameters=parameters, needs=(original,), version=version)
 
 
 def _original(data: str, on: Row, seed: int) -> Step:
