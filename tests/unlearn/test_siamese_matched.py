@@ -135,7 +135,7 @@ def test_three_steps_equal_a_slow_loop(toy):
         torch.testing.assert_close(erased[name], tensor, rtol=1e-5, atol=1e-6)
 
 
-def test_random_records_end_like_never_seen_ones(toy):
+def test_random_records_end_like_never_seen_ones():
     """On a problem learned by heart: the AUC comes nearer to one half."""
     torch.manual_seed(0)
     noisy = Data(

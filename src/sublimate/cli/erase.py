@@ -45,7 +45,7 @@ def run(
     data: DataName,
     forget: Annotated[str, REQUEST],
     out: Annotated[Path, typer.Option("--out", help="The erased network, in the layout of --model.")],
-    method: Annotated[str, typer.Option("--method", help="How; see the README.")] = "siamese",
+    method: Annotated[str, typer.Option("--method", help="How; `sublimate methods` lists them.")] = "siamese",
     preset: Annotated[str, typer.Option("--preset", help="auto, paper, or a preset file.")] = "auto",
     few: Annotated[str | None, typer.Option("--few", help="Retained records it may read, or all.")] = None,
     set_: Annotated[list[str], typer.Option("--set", help="An option of the method, say lr=1e-3.")] = [],  # noqa: B006
