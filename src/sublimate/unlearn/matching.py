@@ -16,15 +16,15 @@ from .job import Job
 
 ENOUGH = 20  # records of a class that make a distribution
 RETAINED_SAMPLE = 2000
+ENDS = 0.1
 
 
-def ranks(job: Job, mine: Tensor) -> Tensor:
+def ranks(job: Job, mine: Tensor, cut: float) -> Tensor:
     """Rank of each forgotten record's φ (`mine`) in the original network: among the forgotten ones of its class when
     they are many, else among retained ones of its class.
 
-    For a handful of records the ends are cut: together they make no distribution, and each alone must not stand out.
+    Among retained ones the ends are cut: a few records make no distribution, and each alone must not stand out.
     """
-    cut = 0.1 if len(job.forget) < ENOUGH else 0.0
     kept = job.retain.sample(RETAINED_SAMPLE)
     others = _read(job, kept)
     found = torch.empty_like(mine)
@@ -73,7 +73,7 @@ class Targets(nn.Module):
             raise InputRefused("There are no never-seen records to match.", "Give val=…, or use another method.")
         self._job, self._val = job, job.val
         self._phi = confidence(predict(job.original, job.forget), job.forget.labels)
-        self._ranks = ranks(job, self._phi)
+        self._ranks = ranks(job, self._phi, cut=ENDS if len(job.forget) < ENOUGH else 0.0)
         self.register_buffer("values", self._matched(job.original))
 
     def far(self, near: float) -> Tensor:

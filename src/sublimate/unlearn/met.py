@@ -9,7 +9,7 @@ from ..errors import InputRefused
 from ..inference import accuracy, confidence, predict
 from ..loop import Measured
 from .job import Job
-from .matching import quantiles, ranks
+from .matching import ENDS, quantiles, ranks
 
 FORGET_SAMPLE, VAL_SAMPLE = 500, 2000  # rows per look: a look costs about a sixth of ten iterations
 GONE = 0.5  # per cent right on whole classes that count as none
@@ -46,7 +46,7 @@ class Met(nn.Module):
         whole = bool(self._whole.any())
         # A class takes something of its neighbours with it, a few records must not; one never-seen record is the least.
         self._tolerance = max(CLASS_COST if whole else RECORD_COST, 100 / int(self._kept.sum()))
-        self._ranks = ranks(job, confidence(predict(job.original, job.forget), job.forget.labels))
+        self._ranks = ranks(job, confidence(predict(job.original, job.forget), job.forget.labels), cut=ENDS)
         self.register_buffer("targets", self._matched(val))
         self.register_buffer("forgotten", torch.tensor(False))
         self.register_buffer("recovered", torch.tensor(not whole))  # few records: see first what the push alone does
