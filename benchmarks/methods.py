@@ -2,9 +2,10 @@
 
     python benchmarks/methods.py fashion-mini          # small CNN, three seeds, our originals and Retrain
     python benchmarks/methods.py cifar10               # a public ResNet-8, retain budget 5,000, no Retrain
+    python benchmarks/methods.py cifar10-records       # a public ResNet-20: a random tenth, and a hundred named records
 
 Runs through the plan: killed and started again it continues, and two processes share the work.
-Writes docs/results/methods-<data>.jsonl and .md from whatever is done.
+Writes docs/results/methods-<table>.jsonl and .md from whatever is done.
 """
 
 from __future__ import annotations
@@ -15,7 +16,9 @@ import statistics
 import sys
 from argparse import ArgumentParser
 from collections.abc import Iterator
+from dataclasses import dataclass
 from pathlib import Path
+from random import Random
 from typing import Any
 
 from sublimate.bench import steps as does
@@ -23,78 +26,116 @@ from sublimate.files import sha256, write_whole
 from sublimate.plan import Advance, Step, price, result, run
 from sublimate.store import Store
 from sublimate.unlearn import METHODS
-from sublimate.unlearn.card import SCENARIOS
 
-SCENARIO = {
-    "fashion-mini": {
-        "full-class": "class:Pullover,Sneaker,Bag",
-        "sub-class": "class:Sneaker@90%",
-        "random": "random@10%",
-    },
-    "cifar10": {
-        "full-class": "class:automobile,cat,truck",
-        "sub-class": "class:automobile@90%",
-        "random": "random@10%",
-    },
-}
-BUDGET: dict[str, Any] = {"fashion-mini": None, "cifar10": 5000}
+CHECKPOINTS = Path(__file__).parents[2] / "shared" / "checkpoints"
 TRAINED = {"model": "small-cnn", "recipe": "fast", "epochs": 20, "views": "none"}
-CHECKPOINT = Path(__file__).parents[2] / "shared" / "checkpoints" / "stem64_resnet8_cifar10.safetensors"
+
+
+@dataclass(frozen=True, kw_only=True)
+class Table:
+    """Requests on one network: a public one, or (with Retrain) one of ours per seed."""
+
+    data: str
+    requests: dict[str, str]  # by scenario
+    public: str | None = None
+    few: int | None = None  # retain budget; None: each method's own
+    seeds: int = 1
+
+
+TABLES = {
+    "fashion-mini": Table(
+        data="fashion-mini",
+        requests={
+            "full-class": "class:Pullover,Sneaker,Bag",
+            "sub-class": "class:Sneaker@90%",
+            "random": "random@10%",
+        },
+        seeds=3,
+    ),
+    "cifar10": Table(
+        data="cifar10",
+        requests={
+            "full-class": "class:automobile,cat,truck",
+            "sub-class": "class:automobile@90%",
+            "random": "random@10%",
+        },
+        public="stem64_resnet8_cifar10",
+        few=5000,
+    ),
+    "cifar10-records": Table(
+        data="cifar10",
+        requests={
+            "random": "random@10%",
+            "records": "id:" + ",".join(map(str, sorted(Random(0).sample(range(50_000), 100)))),
+        },
+        public="he_resnet20_cifar10",
+        few=5000,
+    ),
+}
 RESULTS = Path(__file__).parents[1] / "docs" / "results"
 FIGURES = ("acc_dr", "acc_df", "ta", "mia", "auc", "gap", "seconds", "samples")
 Row = dict[str, Any]
 
 
-def declared(data: str, seeds: int, only: list[str], presets: list[Path]) -> Iterator[tuple[Row, Step]]:
+def declared(name: str, only: list[str], presets: list[Path]) -> Iterator[tuple[Row, Step]]:
     """What each row says of itself, and the step that scores it."""
-    for seed in range(seeds):
-        for scenario, request in SCENARIO[data].items():
-            on = {"data": data, "request": request, "seed": seed}
-            networks = dict(_networks(data, on, seed, scenario, presets))
-            for name, step in networks.items():
-                if only and name.split(" ")[0] not in only:
+    table = TABLES[name]
+    for seed in range(table.seeds):
+        for scenario, request in table.requests.items():
+            on = {"data": table.data, "request": request, "seed": seed}
+            for method, step in _networks(table, on, scenario, presets):
+                if only and method.split(" ")[0] not in only:
                     continue
-                label = {"scenario": scenario, "method": name, "seed": seed}
-                named = f"score {scenario} {name} {seed}"
+                label = {"scenario": scenario, "method": method, "seed": seed}
+                named = f"score {scenario} {method} {seed}"
                 yield label, Step(name=named, function=does.score, parameters={"on": on}, needs=(step,))
 
 
-def _networks(data: str, on: Row, seed: int, scenario: str, presets: list[Path]) -> Iterator[tuple[str, Step]]:
-    where = f"{scenario} {seed}"
-    original = _original(data, on, seed)
+def _networks(table: Table, on: Row, scenario: str, presets: list[Path]) -> Iterator[tuple[str, Step]]:
+    seed, where = on["seed"], f"{scenario} {on['seed']}"
+    original = _original(table, seed)
     yield "original", original
-    if data != "cifar10":
+    if not table.public:
         yield "retrain", _step(f"retrain {where}", does.train, on=on, seed=seed, without=True, **TRAINED)
     for name, cls in METHODS.items():
         if name in ("original", "retrain") or (scenario not in cls.scenarios):
             continue
         if cls.needs_records:
-            if data != "cifar10":
+            if not table.public:
                 recipe = {key: TRAINED[key] for key in ("model", "recipe", "epochs")}
                 yield name, _step(f"{name} {where}", does.unlearn_recorded, on=on, method=name, seed=seed, **recipe)
             continue
         for preset in ("paper", "auto") if name == "siamese" else ("auto",):
             label = f"{name} {preset}" if name == "siamese" else name
-            yield label, _unlearn(f"{label} {where}", original, on, name, preset, seed, data)
+            yield label, _unlearn(f"{label} {where}", original, on, name, preset, table.few)
+    if table.few and "records" in table.requests:
+        label = "siamese-matched all"
+        yield label, _unlearn(f"{label} {where}", original, on, "siamese-matched", "auto", None)
     for path in presets:
         name, _, which = path.stem.partition("_")
         if which == scenario:
-            yield f"{name} tuned", _unlearn(f"{name} tuned {where}", original, on, name, str(path), seed, data)
+            yield f"{name} tuned", _unlearn(f"{name} tuned {where}", original, on, name, str(path), table.few)
 
 
-def _unlearn(label: str, original: Step, on: Row, name: str, preset: str, seed: int, data: str) -> Step:
-    few = BUDGET[data] or METHODS[name].few
-    parameters = {"on": on, "method": name, "preset": preset, "options": {"seed": seed}, "few": few}
-    # With other defaults it is another run.
+def _unlearn(label: str, original: Step, on: Row, name: str, preset: str, few: int | None) -> Step:
+    parameters = {
+        "on": on,
+        "method": name,
+        "preset": preset,
+        "options": {"seed": on["seed"]},
+        "few": few or METHODS[name].few,
+    }
+    # With other defaults, or another content of the preset, it is another run.
     version = json.dumps(METHODS[name]().options(), sort_keys=True)
+    version += Path(preset).read_text() if preset.endswith(".toml") else ""
     return Step(name=label, function=does.unlearn, parameters=parameters, needs=(original,), version=version)
 
 
-def _original(data: str, on: Row, seed: int) -> Step:
-    if data == "cifar10":
-        path = CHECKPOINT
+def _original(table: Table, seed: int) -> Step:
+    if table.public:
+        path = CHECKPOINTS / f"{table.public}.safetensors"
         return _step("original", does.given, path=str(path), digest=sha256(path))
-    plain = {"data": data, "request": "", "seed": 0}  # trained on everything: the same for every request
+    plain = {"data": table.data, "request": "", "seed": 0}  # trained on everything: the same for every request
     return _step(f"original {seed}", does.train, on=plain, seed=seed, without=False, **TRAINED)
 
 
@@ -140,15 +181,13 @@ def _cell(values: list[float], figure: str) -> str:
 
 def main() -> None:
     parser = ArgumentParser(description=__doc__)
-    parser.add_argument("data", choices=sorted(SCENARIO))
-    parser.add_argument("--seeds", type=int, default=None)
-    parser.add_argument("--only", default="")
+    parser.add_argument("table", choices=sorted(TABLES))
+    parser.add_argument("--only", default="", help="methods, with commas between")
     parser.add_argument("--render", action="store_true", help="only write what is done")
     chosen = parser.parse_args()
-    assert set(SCENARIO[chosen.data]) <= set(SCENARIOS)
-    store, seeds = Store(), chosen.seeds or (1 if chosen.data == "cifar10" else 3)
-    presets = sorted((RESULTS / "presets" / chosen.data).glob("*.toml"))
-    rows = list(declared(chosen.data, seeds, [m for m in chosen.only.split(",") if m], presets))
+    store = Store()
+    presets = sorted((RESULTS / "presets" / chosen.table).glob("*.toml"))
+    rows = list(declared(chosen.table, [m for m in chosen.only.split(",") if m], presets))
 
     def tell(now: Advance) -> None:
         if now.within is None:
@@ -158,11 +197,11 @@ def main() -> None:
         ran = run([step for _, step in rows], store, progress=tell)
         for name, error in ran.failed.items():
             print(name, error, file=sys.stderr)
-    found = gathered(rows, store)
+    found = gathered(list(declared(chosen.table, [], presets)), store)
     RESULTS.mkdir(parents=True, exist_ok=True)
     lines = "".join(json.dumps(row, sort_keys=True) + "\n" for row in found)
-    write_whole(RESULTS / f"methods-{chosen.data}.jsonl", lines.encode())
-    write_whole(RESULTS / f"methods-{chosen.data}.md", markdown(found).encode())
+    write_whole(RESULTS / f"methods-{chosen.table}.jsonl", lines.encode())
+    write_whole(RESULTS / f"methods-{chosen.table}.md", markdown(found).encode())
     print(markdown(found))
 
 

@@ -17,12 +17,12 @@ from .loop import Progress, Saver
 from .networks import factory
 from .recording import find_recorder
 from .records import TrainingRecords
-from .request import Request
+from .request import Request, parse
 from .splits import Part, Split, split
 from .training import find_recipe, fit
 from .unlearn import find
 from .unlearn.base import Factory, Record
-from .unlearn.presets import configure
+from .unlearn.presets import configure, serving
 
 
 @dataclass(frozen=True, kw_only=True, eq=False)
@@ -68,7 +68,9 @@ def erase(
     >>> result.before.acc_df > result.after.acc_df
     True
     """
-    chosen = split(data, request, few=find(method).few if few is None else few, seed=seed, exclude=exclude)
+    asked = parse(request) if isinstance(request, str) else request
+    method = serving(method, preset, options, asked)
+    chosen = split(data, asked, few=find(method).few if few is None else few, seed=seed, exclude=exclude)
     return erase_split(
         model,
         chosen,

@@ -7,9 +7,10 @@ import torch
 
 from sublimate.data.core import Data
 from sublimate.errors import InputRefused, UnlearningFailed, UsageError
+from sublimate.request import parse
 from sublimate.splits import split
 from sublimate.unlearn.auto import RATES, auto, best, probe
-from sublimate.unlearn.presets import configure, plan, read_preset
+from sublimate.unlearn.presets import configure, plan, read_preset, serving
 from sublimate.unlearn.siamese import Siamese
 
 
@@ -35,6 +36,21 @@ def test_whole_classes_get_labels_from_the_classes_that_remain(toy):
 def test_other_records_are_matched_with_never_seen_ones(toy, request_):
     chosen, _ = auto(toy.model, split(toy.data, request_, few=60), {"lr": 0.01})
     assert chosen.permutation == "matched"
+
+
+@pytest.mark.parametrize(
+    ("text", "preset", "options", "expected"),
+    [
+        ("class:b", "auto", {}, "siamese"),
+        ("class:b@50%", "auto", {"seed": 3}, "siamese-matched"),
+        ("random@10%", "auto", {}, "siamese-matched"),
+        ("id:3", "auto", {"lr": 0.1}, "siamese"),
+        ("id:3", "paper", {}, "siamese"),
+    ],
+)
+def test_auto_leaves_all_but_whole_classes_to_siamese_matched(text, preset, options, expected):
+    assert serving("siamese", preset, options, parse(text)) == expected
+    assert serving("finetune", preset, options, parse(text)) == "finetune"
 
 
 def test_what_the_user_gives_stays(toy):

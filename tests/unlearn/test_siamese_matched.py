@@ -95,11 +95,11 @@ def test_a_class_with_few_never_seen_records_borrows_from_all():
     assert quantiles(phi, labels, torch.tensor([1]), torch.tensor([1.0])).item() == ENOUGH
 
 
-def test_three_steps_equal_a_slow_loop(toy):
+def test_four_steps_equal_a_slow_loop(toy):
     """Every update written out: batches, views and targets are taken from the method's own streams."""
     chosen = split(toy.data, "random@20%", few=60)
     method = SiameseMatched(
-        steps=3, lr=0.05, batch_size=16, forget_batch=8, weight=0.7, refresh=2, views="none", norm="eval"
+        steps=4, lr=0.05, batch_size=16, forget_batch=8, weight=0.7, until=0.75, refresh=2, views="none", norm="eval"
     )
     erased = method.run(
         toy.model, chosen.forget_set, chosen.few_set, ratios=chosen.ratios, val=chosen.val_set
@@ -117,22 +117,32 @@ def test_three_steps_equal_a_slow_loop(toy):
     keep, gone = job.batches(job.retain, 16, cycle=True), job.batches(job.forget.where(far), 8, cycle=True)
     weights = list(slow.parameters())
     speed = [torch.zeros_like(p) for p in weights]
-    for t in range(3):
+    for t in range(4):
         if t == 2:
             targets.refresh()
         a, b = keep.at(t), gone.at(t)
         loss = F.cross_entropy(slow(toy.data.normalise(a.x)), a.y)
         phi = confidence(slow(toy.data.normalise(b.x)), b.y)
         for value, goal in zip(phi, targets.values[far][b.places], strict=True):
+            if t == 3:
+                break  # the last quarter anneals on D_r alone
             away = (value - goal).abs()
             loss = loss + 0.7 * (away - 0.5 if away >= 1 else away**2 / 2) / len(a.y)
         grads = torch.autograd.grad(loss, weights)
-        lr = 0.05 * (1 + math.cos(math.pi * t / 3)) / 2
+        lr = 0.05 * (1 + math.cos(math.pi * t / 4)) / 2
         for p, g, v in zip(weights, grads, speed, strict=True):
             v.mul_(0.9).add_(g + 5e-4 * p.detach())
             p.data -= lr * v
     for name, tensor in slow.state_dict().items():
         torch.testing.assert_close(erased[name], tensor, rtol=1e-5, atol=1e-6)
+
+
+def test_length_and_rate_follow_the_request():
+    method = SiameseMatched(steps=800, passes=5, forget_batch=32)
+    assert method.length(forget=3200, retain=40_000) == 500  # 5 · 3200 / 32
+    assert method.length(forget=9000, retain=40_000) == 800  # at most
+    assert method.length(forget=1, retain=40_000) == 100  # at least
+    assert method.length(forget=1000, retain=200) == 30  # one batch is a pass over 200 records: 30 passes
 
 
 def test_random_records_end_like_never_seen_ones():

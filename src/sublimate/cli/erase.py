@@ -69,7 +69,9 @@ def run(
     ui, device = start(threads, device, json, quiet)
     from ..data.sources import load
     from ..files import check_writable, remove_stale
+    from ..request import parse
     from ..splits import split
+    from ..unlearn.presets import serving
 
     kept = _records(records)
     for path in filter(None, (out, report, records_out)):
@@ -79,10 +81,11 @@ def run(
             raise InputRefused(f"{path} is the original itself.", "Give what is written another name.")
     table = load(data, size=size)
     network = open_model(model, table, arch, mean, std, device, ui)
-    chosen = split(network.data, forget, few=few_of(few, method), seed=seed)
+    asked, options = parse(forget), {"seed": seed} | options_of(set_)
+    method = serving(method, preset, options, asked)
+    chosen = split(network.data, asked, few=few_of(few, method), seed=seed)
     for note in chosen.notes:
         ui.note(note)
-    options = {"seed": seed} | options_of(set_)
     if dry_run:
         from .dryrun import tell
 

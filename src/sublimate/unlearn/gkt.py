@@ -71,7 +71,7 @@ class Gkt(Unlearner):
         | {"epsilon": 0.01, "clip": 5.0},
         values="Adam 1e-3, 4000 iterations, n_g 1, n_s 10, batch 256, z 128, clip 5, ε .01, β 250 beside a KL that the "
         "public code makes K = 10 times too small, hence 2500 here.  A port to VGG16 uses SGD .01, n_g 2, n_s 15, "
-        "β 5.  Ours is shorter, for two cores.",
+        "β 5.  Ours is shorter, for two cores: more steps of G to one of S pay there (digits: 84 % against 78 %).",
         pitfalls=(
             "The student is a new network: on hard data its accuracy stays well below the original's.",
             "The generator must find every class that remains; run longer when one of them is missing.",
@@ -87,9 +87,9 @@ class Gkt(Unlearner):
     )
     lr: float = 1e-3
     iterations: int = 200
-    n_g: int = 1
-    n_s: int = 10
-    batch_size: int = 128
+    n_g: int = 2
+    n_s: int = 5
+    batch_size: int = 64
     z: int = 128
     beta: float = 250.0
     epsilon: float = 0.01

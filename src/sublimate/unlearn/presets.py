@@ -11,11 +11,25 @@ from torch import nn
 
 from ..errors import InputRefused, UsageError
 from ..loop import Progress, Saver
+from ..request import FullClass, Request
 from ..splits import Split
 from . import find, method
 from .auto import BOUND, PROBE, RATES, auto
 from .base import Unlearner
 from .siamese import FILL
+
+
+def serving(name: str, preset: str, options: Mapping[str, Any], request: Request) -> str:
+    """The method that serves the request: `auto` leaves all but whole classes to siamese-matched.
+
+    Options belong to a method: who sets some keeps the method that was named.
+
+    >>> from sublimate.request import parse
+    >>> serving("siamese", "auto", {}, parse("id:7")), serving("siamese", "auto", {}, parse("class:cat"))
+    ('siamese-matched', 'siamese')
+    """
+    free = preset == "auto" and name == "siamese" and not set(options) - {"seed"}
+    return "siamese-matched" if free and not isinstance(request, FullClass) else name
 
 
 def configure(

@@ -9,6 +9,7 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 from dataclasses import dataclass
+from math import ceil
 
 import torch
 import torch.nn.functional as F
@@ -25,6 +26,7 @@ from .matching import RETAINED_SAMPLE, Targets
 from .mixing import joint_logits
 
 MOST_PASSES = 30  # over D_r
+FEWEST_STEPS = 100
 
 
 def matched(logits: Tensor, y: Tensor, targets: Tensor) -> Tensor:
@@ -41,8 +43,8 @@ def vaporized(logits: Tensor, remaining: Tensor) -> Tensor:
 class SiameseMatched(Unlearner):
     """Vaporize towards never-seen data, concentrate while the network is annealed.
 
-    >>> SiameseMatched(steps=100).weight
-    0.25
+    >>> SiameseMatched().length(forget=1, retain=50_000), SiameseMatched().length(forget=5000, retain=45_000)
+    (100, 782)
     """
 
     name = "siamese-matched"
@@ -59,41 +61,50 @@ class SiameseMatched(Unlearner):
         ),
         deviations=("The two views, the predictor h and the permuted labels of the paper are not used.",),
     )
-    lr: float = 0.02
+    lr: float = 0.2  # of a run of all its steps; a shorter one shakes less
     momentum: float = 0.9
     weight_decay: float = 5e-4
-    steps: int = 300
+    steps: int = 800  # at most
+    passes: float = 5.0  # over D_f: a small request takes fewer steps
     batch_size: int = 256  # of D_r
-    forget_batch: int = 64
-    weight: float = 0.25  # of the pull on a forgotten record, against the cross entropy of a retained one
+    forget_batch: int = 32
+    weight: float = 0.8  # of the pull on a forgotten record, against the cross entropy of a retained one
     near: float = 1.0  # a record whose φ is that near to its target from the start is left alone
-    refresh: int = 25  # steps from one look at never-seen records to the next
+    until: float = 0.4  # share of the steps in which forgotten records are pulled; the rest anneals on D_r alone
+    refresh: int = 20  # steps from one look at never-seen records to the next
     views: str | View = "simple"
 
     def reads(self, forget: int, retain: int) -> dict[str, int]:
         """A batch of each per step (of D_f, less where fewer records than a batch are far from their targets)."""
-        steps = self.length(retain)
+        steps = self.length(forget, retain)
         return {
-            "forget": steps * min(self.forget_batch, forget),
+            "forget": ceil(self.until * steps) * min(self.forget_batch, forget),
             "retain": steps * min(self.batch_size, retain) + min(RETAINED_SAMPLE, retain),
         }
 
-    def length(self, retain: int) -> int:
-        """The number of steps: a small D_r is not passed for ever."""
-        return min(self.steps, MOST_PASSES * -(-retain // min(self.batch_size, retain)))
+    def length(self, forget: int, retain: int) -> int:
+        """The number of steps: few for a few records, and a small D_r is not passed for ever."""
+        wanted = max(FEWEST_STEPS, ceil(self.passes * forget / self.forget_batch))
+        return min(self.steps, wanted, MOST_PASSES * -(-retain // min(self.batch_size, retain)))
 
     def phases(self, job: Job) -> Iterator[Phase]:
-        """One phase; one update on both per step."""
+        """One phase of one update per step: on both while the rate is high, then on D_r alone."""
         retained = job.batches(job.retain, self.batch_size, cycle=True)
         targets, remaining = Targets(job), (job.ratios < 1).nonzero().flatten()
         far = targets.far(self.near)
         forgotten = job.batches(job.forget.where(far), self.forget_batch, cycle=True)
-        steps = self.length(len(job.retain))
+        steps = self.length(len(job.forget), len(job.retain))
+
+        def anneal(keep: Batch) -> Losses:
+            l = job.logits(job.retain, job.seen(job.retain, keep, self.views))  # noqa: E741
+            return {"ce retain": F.cross_entropy(l, keep.y)}
 
         def step(now: Batch) -> Losses:
+            keep = retained.at(now.t)
+            if now.t >= self.until * steps:
+                return anneal(keep)
             if now.t and now.t % self.refresh == 0:
                 targets.refresh()
-            keep = retained.at(now.t)
             gone = forgotten.at(now.t)
             # One pass, so that batch norm sees what a network in use will see: mostly retained records.
             l, z = joint_logits(job, keep, gone, self.views, of_forget="none")  # noqa: E741
@@ -108,7 +119,7 @@ class SiameseMatched(Unlearner):
             epochs=1,
             steps=(step,),
             optimizer=self.sgd([job.model]),
-            lr=self.lr,
+            lr=self.lr * steps / self.steps,
             schedule=cosine,
             modules={"targets": targets},
         )
