@@ -8,12 +8,13 @@ from ..unlearn import METHODS
 from .case import Case
 from .recorded import sharded, watched
 
-RUIN = {"lr": 1e6, "epochs": 5}
+RUINOUS = 1000  # times the learning rate: the guard must answer
 
 
 def _descent(lr: float, enough: int, **more: Any) -> dict[str, Any]:
     """A method of epochs: two are quick, so many forget a class."""
-    return {"quick": {"lr": lr, "epochs": 2, "batch_size": 16}, "enough": {"epochs": enough}, "ruin": RUIN, **more}
+    quick = {"lr": lr, "epochs": 2, "batch_size": 16}
+    return {"quick": quick, "enough": {"epochs": enough}, "ruin": {"lr": RUINOUS * lr, "epochs": 5}, **more}
 
 
 EXPECTED: dict[str, dict[str, Any]] = {
@@ -22,7 +23,7 @@ EXPECTED: dict[str, dict[str, Any]] = {
     "siamese": _descent(0.01, 6),
     "siamese-matched": {
         "quick": {"lr": 0.05, "steps": 12, "batch_size": 16, "forget_batch": 8, "refresh": 5},
-        "ruin": {"lr": 1e6},
+        "ruin": {"lr": RUINOUS * 0.05},
         "judges": True,
         "stops_early": True,  # it reads less where few records are far from their targets
     },
@@ -37,14 +38,14 @@ EXPECTED: dict[str, dict[str, Any]] = {
     "scrub": {
         "quick": {"lr": 0.01, "epochs": 3, "msteps": 2, "batch_size": 16, "forget_batch_size": 16},
         "enough": {"epochs": 4},
-        "ruin": RUIN,
+        "ruin": {"lr": RUINOUS * 0.01, "epochs": 5},
     },
     "boundary-shrink": _descent(0.01, 2),
     "boundary-expand": _descent(0.01, 2),
     "unsir": {
         "quick": {"lr": 0.01, "repair_lr": 0.005, "batch_size": 16, "noise_steps": 4, "noise_size": 2},
         "enough": {"noise_steps": 40},
-        "ruin": {"lr": 1e30},
+        "ruin": {"lr": 1e30},  # at 1000 times the rate it recovers
         "idle": {"lr": 1e-30, "repair_lr": 1e-30, "norm": "eval"},
         "forgets": False,  # the repair brings half of it back
     },
@@ -67,14 +68,14 @@ EXPECTED: dict[str, dict[str, Any]] = {
     "gkt": {
         "quick": {"lr": 0.01, "iterations": 4, "n_s": 3, "batch_size": 16, "z": 8, "epsilon": 0.3},
         "enough": {"lr": 0.005, "iterations": 30, "n_s": 5, "epsilon": 0.01},
-        "ruin": {"lr": 1e30},
+        "ruin": {"lr": RUINOUS * 0.01},
     },
     "sisa": {"setup": sharded, "few": "all", "random": False, "stops_early": True},
     "amnesiac-true": {
         "setup": watched,
         "few": "all",
         "quick": {"lr": 0.01, "epochs": 2, "batch_size": 32},
-        "ruin": {"lr": 1e30},
+        "ruin": {"lr": 1e30},  # at 1000 times the rate it recovers
         "idle": {},  # what it subtracts is always felt
     },
 }
