@@ -16,6 +16,7 @@ import torch
 from torch import nn
 
 from . import __version__
+from .canaries import replant
 from .checkpoint import Checkpoint, Meta, fit, load_checkpoint
 from .data.core import Data
 from .errors import InputRefused, UsageError, unknown
@@ -81,12 +82,17 @@ def open_network(
     std: Sequence[float] | None = None,
     device: str = "cpu",
 ) -> Network:
-    """Load a checkpoint of ours or of others; nothing in the file is executed."""
+    """Load a checkpoint of ours or of others; nothing in the file is executed.
+
+    `data` of the result holds the canaries the network was trained with, when the file names any.
+    """
     checkpoint = load_checkpoint(path)
     architecture = arch or _architecture(checkpoint, path)
     model = factory(architecture, data)()
     fit(model, checkpoint)
     seen, notes = _normalised(checkpoint, data, mean, std)
+    seen, about = _planted(checkpoint, seen)
+    notes += about
     notes += _other_classes(checkpoint, data)
     if checkpoint.layout.dropped:
         notes += (f"Not kept from {path.name}, it may hold traces: {', '.join(checkpoint.layout.dropped)}.",)
@@ -128,6 +134,21 @@ def _normalised(
             "Give one mean and one positive std per channel.",
         )
     return data.normalised(*found), ()
+
+
+def _planted(checkpoint: Checkpoint, data: Data) -> tuple[Data, tuple[str, ...]]:
+    """The data with the canaries of the training.
+
+    No refusal where they cannot be made again: records may have been deleted since, and others must still be erasable.
+    """
+    facts = checkpoint.meta.recipe.get("canaries") if checkpoint.meta else None
+    if not isinstance(facts, dict):
+        return data, ()
+    try:
+        planted = replant(data, facts)
+    except InputRefused as refusal:
+        return data, (f"The network was trained with canaries, which are left out here. {refusal}",)
+    return planted, (f"{facts['n'] // 2} of the training records are canaries.",)
 
 
 def _other_classes(checkpoint: Checkpoint, data: Data) -> tuple[str, ...]:

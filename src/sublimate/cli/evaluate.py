@@ -54,21 +54,32 @@ def run(
     ui, device = start(threads, device, json, quiet)
     from ..data.sources import load
     from ..report.rows import Row
-    from ..splits import same, split
+    from ..splits import split
 
     table = load(data, size=size)
-    chosen = split(table, forget, seed=seed) if forget else None
-    for note in chosen.notes if chosen else ():
-        ui.note(note)
     paths = [*model, *([reference] if reference else [])]
     networks = [open_model(path, table, arch, mean, std, device, ui) for path in paths]
+    chosen = split(networks[0].data, forget, seed=seed) if forget else None
     if chosen:
-        for network in networks:
-            same(network.split, chosen.fingerprint, network.path.name)
+        for note in chosen.notes:
+            ui.note(note)
+        _check_same_rows(networks, chosen)
     rows = [Row(name=n.path.name, scores=_scores(n, table, chosen, sample, ui)) for n in networks]
     target = rows[-1].scores if reference else None
     _show(ui, table, chosen, rows, bool(reference))
     ui.result(_json(chosen, list(map(str, model)), [row.scores for row in rows[: len(model)]], target))
+
+
+def _check_same_rows(networks: list[Network], chosen: Split) -> None:
+    """Refuse networks of other splits, or whose training rows are not numbered alike."""
+    from ..errors import InputRefused
+    from ..splits import same
+
+    for network in networks:
+        same(network.split, chosen.fingerprint, network.path.name)
+        if network.data.fingerprint != chosen.data.fingerprint:
+            names = f"{network.path.name} and {networks[0].path.name}"
+            raise InputRefused(f"{names} were not trained with the same canaries.", "Evaluate them one by one.")
 
 
 def _scores(network: Network, table: Data, chosen: Split | None, sample: int | None, ui: Ui) -> Scores:

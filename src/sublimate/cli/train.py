@@ -30,6 +30,7 @@ def run(
     shards: Annotated[int, typer.Option("--shards", min=1, help="Networks that vote, for sisa.")] = 5,
     slices: Annotated[int, typer.Option("--slices", min=1, help="Of each shard, for sisa.")] = 4,
     watch: Annotated[str | None, typer.Option("--watch", help="What may be asked for, for amnesiac-true.")] = None,
+    canaries: Annotated[int | None, typer.Option("--canaries", help="Records planted for audits; half in.")] = None,
     size: Size = None,
     seed: Seed = 0,
     threads: Threads = None,
@@ -40,18 +41,21 @@ def run(
     """Train a network; with --forget, without exactly those records: Retrain, the reference of all unlearning."""
     ui, device = start(threads, device, json, quiet)
     from ..audits.evaluation import whole_test_accuracy
+    from ..canaries import plant
     from ..checkpoint import save_checkpoint
     from ..data.sources import load
-    from ..files import check_writable, remove_stale, sha256
+    from ..files import check_writable, remove_stale, sha256, write_whole
     from ..networks import describe, factory
     from ..splits import Part, split
     from ..store import Store
     from ..training import find_recipe, fit, plain
 
-    for path in filter(None, (out, records)):
+    listed = out.with_suffix(".canaries.txt") if canaries is not None else None
+    for path in filter(None, (out, records, listed)):
         check_writable(path)
         remove_stale(path)
     chosen, table = find_recipe(recipe, epochs=epochs, views=views), load(data, size=size)
+    table, planted = (table, None) if canaries is None else plant(table, canaries, seed)
     recorder, model = _recorder(records, for_, model, table, shards, slices, watch, seed)
     build = factory(model, table)
     request = split(table, forget, seed=seed) if forget else None
@@ -66,18 +70,23 @@ def run(
             build, Part(table, rows, "train"), chosen, seed=seed, device=device,
             phases=recorder.phases if recorder else plain, progress=progress, saver=slot, interrupted=interrupted,
         )  # fmt: skip
-    meta = describe(model, table, recipe=chosen.describe() | {"seed": seed}, split=fingerprint)
+    made = chosen.describe() | {"seed": seed} | ({"canaries": planted.facts} if planted else {})
+    meta = describe(model, table, recipe=made, split=fingerprint)
     if records and recorder and recorder.records:
         recorder.records.save(records)
     save_checkpoint(out, network.cpu().state_dict(), meta=meta)
+    if planted and listed:
+        write_whole(listed, "\n".join((*planted.ids, "")).encode())
+        ui.say(
+            f"{len(planted.ids)} of {canaries} canaries are records of this data: ids:{listed} asks for their deletion."
+        )
     slot.clear()
     ta = whole_test_accuracy(network.to(device), table)
     if ta is not None:
         ui.say(f"Test accuracy {ta:.2f} % after the last of {chosen.epochs} epochs.")
-    ui.say(f"Written: {out}" + (f", {records}" if records else ""))
-    ui.result(
-        {"out": str(out), "sha256": sha256(out), "split": fingerprint, "ta": ta, "samples": sum(loop.meter.values())}
-    )
+    ui.say("Written: " + ", ".join(str(path) for path in (out, records, listed) if path))
+    told = {"out": str(out), "sha256": sha256(out), "split": fingerprint, "ta": ta}
+    ui.result(told | {"samples": sum(loop.meter.values()), "canaries": str(listed) if listed else None})
 
 
 def _recorder(
