@@ -10,7 +10,7 @@ help:
 	@echo "make verify   the slow tests: proofs that take minutes"
 	@echo "make lint     ruff and mypy"
 	@echo "make bench    what erasing costs in time and memory, as ratios"
-	@echo "make cards    the pages in docs/methods, from the methods themselves"
+	@echo "make cards    docs/methods and docs/audit.schema.json, from the code itself"
 	@echo "make install  a virtual environment in .venv; the other targets make it when needed"
 
 install: .venv/.installed
@@ -39,3 +39,4 @@ bench: install
 
 cards: install
 	$(RUN)python -m sublimate.report.cards docs/methods
+	$(RUN)python -m sublimate.report.audit_schema docs/audit.schema.json

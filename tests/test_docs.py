@@ -9,7 +9,7 @@ import sys
 from collections.abc import Iterator
 from importlib.util import module_from_spec, spec_from_file_location
 from pathlib import Path
-from typing import Any, NamedTuple
+from typing import Any, NamedTuple, get_args
 
 import pytest
 import torch
@@ -17,6 +17,7 @@ import typer
 
 import sublimate as sm
 from sublimate import errors
+from sublimate.audits.result import Audit, Verdict
 from sublimate.cli import app
 from sublimate.request import parse
 from sublimate.unlearn import METHODS
@@ -130,9 +131,10 @@ def test_the_forms_of_a_request_are_understood() -> None:
 
 
 @pytest.mark.parametrize("page", ["README.md", "docs/guide.md"])
-def test_the_exit_codes_are_those_of_the_errors(page: str) -> None:
+def test_the_exit_codes_are_those_of_the_errors_and_verdicts(page: str) -> None:
     raised = {kind.exit_code for kind in vars(errors).values() if isinstance(kind, type) and hasattr(kind, "exit_code")}
-    assert set(map(int, column((ROOT / page).read_text(encoding="utf-8"), "code"))) == raised | {0}
+    judged = {Audit.model_construct(verdict=verdict).exit_code for verdict in get_args(Verdict)}
+    assert set(map(int, column((ROOT / page).read_text(encoding="utf-8"), "code"))) == raised | judged | {0}
 
 
 def test_the_file_tree_is_that_of_the_package() -> None:

@@ -93,6 +93,12 @@ def use_evaluate(w: World) -> None:
     assert scores.mia is not None and 0 <= scores.mia <= 100
 
 
+def use_audit(w: World) -> None:
+    found = sm.audit(w.model, original=w.model, split=w.split)
+    assert found.verdict in ("PASS", "FAIL", "INCONCLUSIVE") and found.reasons and found.tests
+    assert found.split == w.split.fingerprint
+
+
 def use_erase(w: World) -> None:
     Path("withdrawn.txt").write_text("".join(f"{row}\n" for row in range(0, 200, 4)))
     result = sm.erase(w.model, w.data, "ids:withdrawn.txt")
@@ -144,6 +150,7 @@ USES: dict[str, Callable[[World], None]] = {
     "SublimateError": use_error,
     "UnlearningFailed": use_failure,
     "Unlearner": use_unlearner,
+    "audit": use_audit,
     "build": expect((2, 7), lambda w: tuple(sm.build("small-cnn", 7, channels=1, size=8).eval()(w.x[:2]).shape)),
     "erase": use_erase,
     "evaluate": use_evaluate,

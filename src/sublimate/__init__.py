@@ -12,6 +12,7 @@ from typing import TYPE_CHECKING, Any
 __version__ = "0.1.0"
 
 if TYPE_CHECKING:
+    from .audits.auditing import audit as audit
     from .audits.evaluation import Scores as Scores
     from .audits.evaluation import evaluate as evaluate
     from .data.core import Data as Data
@@ -47,6 +48,7 @@ _HOME = {
     "SublimateError": "errors",
     "UnlearningFailed": "errors",
     "Unlearner": "unlearn.base",
+    "audit": "audits.auditing",
     "build": "models.registry",
     "erase": "pipeline",
     "evaluate": "audits.evaluation",

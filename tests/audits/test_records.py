@@ -1,6 +1,7 @@
 """Named records against never-seen ones of their class."""
 
 import math
+from dataclasses import replace
 
 import pytest
 import torch
@@ -137,3 +138,10 @@ def test_too_few_never_seen_records_say_nothing(count, checked):
         return
     with pytest.raises(UnlearningFailed):
         check_records(Says(), s)
+
+
+def test_canaries_are_not_measured_by_natural_records():
+    data = replace(table([(0, 500.0), *KEPT], NEVER_SEEN), ids=("canary-0001", "1", "2"))
+    check_records(Says(), split(data, "id:canary-0001"))
+    with pytest.raises(UnlearningFailed, match="record 0"):
+        check_records(Says(), split_of((0, 500.0)))

@@ -7,6 +7,7 @@ from dataclasses import dataclass
 import torch
 from torch import nn
 
+from ..canaries import PREFIX
 from ..errors import UnlearningFailed
 from ..inference import confidence, predict
 from ..splits import Part, Split
@@ -48,11 +49,15 @@ def standings(model: nn.Module, split: Split) -> list[Standing]:
 
 
 def check_records(model: nn.Module, split: Split, most: int = 1000) -> None:
-    """For requests of named records: fail, and say by how much, when too many do not look never seen."""
+    """For requests of named records: fail, and say by how much, when too many do not look never seen.
+
+    Canaries are left out: what they are like is not told by natural records but by their twins.
+    """
     if split.request.scenario != "records" or len(split.forget) > most or len(split.control) < ENOUGH:
         return
-    outside = [s for s in standings(model, split) if s.outside != 0]
-    n = len(split.forget)
+    natural = [s for s in standings(model, split) if not s.id.startswith(PREFIX)]
+    outside = [s for s in natural if s.outside != 0]
+    n = len(natural)
     allowed = EXPECTED * n + 2 * (EXPECTED * (1 - EXPECTED) * n) ** 0.5 if n > 1 else 0  # one record must be inside
     if len(outside) > allowed:
         worst = max(outside, key=lambda s: abs(s.outside))

@@ -9,6 +9,7 @@ from typing import TYPE_CHECKING, Annotated, Any
 import typer
 
 from ..errors import InputRefused, UnlearningFailed
+from .audit import as_json, check_comparable
 from .common import (
     REQUEST,
     Arch,
@@ -28,6 +29,7 @@ from .common import (
     signals,
     start,
 )
+from .erased import judged, report_on, summarise
 
 if TYPE_CHECKING:
     from ..networks import Network
@@ -49,7 +51,11 @@ def run(
     preset: Annotated[str, typer.Option("--preset", help="auto, paper, or a preset file.")] = "auto",
     few: Annotated[str | None, typer.Option("--few", help="Retained records it may read, or all.")] = None,
     set_: Annotated[list[str], typer.Option("--set", help="An option of the method, say lr=1e-3.")] = [],  # noqa: B006
-    reference: Annotated[Path | None, typer.Option("--reference", help="A Retrain to compare with.")] = None,
+    reference: Annotated[list[Path], typer.Option("--reference", help="A Retrain to compare with.")] = [],  # noqa: B006
+    audit: Annotated[
+        int | None,
+        typer.Option("--audit", min=1, max=2, metavar="TIER", help="Judge it: 1 by its answers, 2 by all means."),
+    ] = None,
     report: Annotated[Path | None, typer.Option("--report", help="Write a page about it (HTML).")] = None,
     records: Annotated[Path | None, typer.Option("--records", help="What train kept for the method.")] = None,
     records_out: Annotated[Path | None, typer.Option("--records-out", help="Write what is still true of it.")] = None,
@@ -91,6 +97,8 @@ def run(
 
         tell(ui, network, chosen, method, preset, options)
         return
+    references = [open_model(path, table, arch, mean, std, device, ui) for path in reference]
+    _check_judges(network, references, chosen, audited=audit is not None, seed=seed)
     slots = _slots(network, chosen, method, preset, options, kept)
     try:
         result = _run(ui, network, chosen, method, preset, options, not no_evaluate, slots, kept)
@@ -101,10 +109,25 @@ def run(
         _clear(slots)  # the same run would only fail again
         raise
     _clear(slots)
-    _tell(ui, network, result, reference, report, device, out)
+    story = summarise(ui, network, result, references, out)
+    found = judged(ui, network, result, references, audit, device, seed)
+    if report and (story.rows or found):
+        report_on(ui, story, result.split, found, report)
     if records:
         ui.note(f"{records} still holds what was erased: delete it, as {model}.")
-    ui.result(_json(out, digest, result))
+    ui.result(_json(out, digest, result) | {"audit": as_json(found) if found else None})
+    if found:
+        raise typer.Exit(found.exit_code)
+
+
+def _check_judges(network: Network, references: list[Network], chosen: Split, audited: bool, seed: int) -> None:
+    """Refuse what could not be compared or audited afterwards, before the work is done."""
+    for other in references:
+        check_comparable(other, network, chosen)
+    if audited:
+        from ..audits.auditing import images_at_tier_1
+
+        images_at_tier_1(chosen, seed=seed)
 
 
 def _records(path: Path | None) -> TrainingRecords | None:
@@ -176,40 +199,6 @@ def _write(out: Path, network: Network, result: Result) -> str:
     layout = network.checkpoint.layout if network.checkpoint.meta is None else None
     save_checkpoint(out, result.model.cpu().state_dict(), meta=meta, layout=layout)
     return sha256(out)
-
-
-def _tell(
-    ui: Ui, network: Network, result: Result, reference: Path | None, report: Path | None, device: str, out: Path
-) -> None:
-    from ..report.rows import Row
-    from ..report.tables import meaning_lines, score_table
-    from .story import story_of
-
-    for warning in result.record.warnings:
-        ui.warn(warning)
-    shown = {name: value for name, value in result.record.choices.items() if name != "probe"}
-    ui.note("; ".join(f"{name} {value}" for name, value in shown.items()))
-    if result.before and result.after:
-        rows = [Row(name="Original", scores=result.before)]
-        if reference:
-            from ..audits.evaluation import evaluate
-            from ..splits import same
-
-            retrain = open_model(reference, network.data, None, None, None, device, ui)
-            same(retrain.split, result.split.fingerprint, reference.name)
-            rows.append(Row(name="Retrain", scores=evaluate(retrain.model, result.split)))
-        spent, read = result.seconds, result.samples
-        rows.append(Row(name="Erased", scores=result.after, seconds=spent, samples=read, record=result.record))
-        story = story_of(network.data, result.split, network.architecture, rows, "Retrain" if reference else None)
-        ui.say(score_table(story))
-        for line in meaning_lines(story):
-            ui.say(line)
-        if report:
-            from ..report.page import write_page
-
-            write_page(story, report)
-            ui.say(f"Report: {report}")
-    ui.say(f"Stopped: {result.record.stopped}. Written: {out}")
 
 
 def _json(out: Path, digest: str, result: Result) -> dict[str, Any]:

@@ -59,7 +59,7 @@ def _comparison(story: Story) -> Iterator[Chart]:
         words="Each mark is one figure of one network, in percent."
         + (f" The line from a mark shows how far it is from {goal.name}, the upright bar." if goal else ""),
         data=traces,
-        layout=_layout(
+        layout=layout(
             height=100 + LANE * lanes * len(keys),
             xaxis={"range": [-2, 102], "ticksuffix": " %", "zeroline": False},
             yaxis={**figures, "range": [len(keys) - 0.5, -0.5], "zeroline": False, "showgrid": False},
@@ -75,7 +75,7 @@ def _goal(goal: Row, keys: Sequence[str]) -> Trace:
         bars += [(value, place + end, _hover(goal, key, None)) for end in (-0.42, 0.42)] + [(None, None, "")]
     x, y, text = zip(*bars, strict=True)
     line = {"color": NEUTRAL, "width": 3}
-    return _trace(_label(goal.name), x, y, mode="lines", line=line, text=text, hoverinfo="text")
+    return scatter(_label(goal.name), x, y, mode="lines", line=line, text=text, hoverinfo="text")
 
 
 def _dots(story: Story, row: Row, keys: Sequence[str], shift: float) -> Trace:
@@ -88,7 +88,7 @@ def _dots(story: Story, row: Row, keys: Sequence[str], shift: float) -> Trace:
         "width": 0,
         "thickness": 1.5,
     }
-    return _trace(
+    return scatter(
         _label(row.name),
         [figure(row, key) for key in keys],
         [place + shift for place in range(len(keys))],
@@ -108,7 +108,7 @@ def _progress(story: Story) -> Iterator[Chart]:
             words="Accuracy in percent, over the iterations of the method, on never-seen records of the classes that "
             "stay (solid) and on the records to forget (dotted); measured on samples.",
             data=traces,
-            layout=_layout(
+            layout=layout(
                 height=360,
                 xaxis={**ITERATIONS, "rangemode": "tozero"},
                 yaxis={"range": [-2, 102], "ticksuffix": " %", "zeroline": False},
@@ -121,7 +121,7 @@ def _accuracies(story: Story, row: Row) -> Iterator[Trace]:
     for key, words, dash in (("retained", "kept", "solid"), ("forgotten", "forgotten", "dot")):
         checks = [check for check in (row.record.checks if row.record else []) if key in check]
         if checks:
-            yield _trace(
+            yield scatter(
                 f"{_label(row.name)}, {words}",
                 [finite(check["iteration"]) for check in checks],
                 [finite(check[key]) for check in checks],
@@ -146,7 +146,7 @@ def _losses(story: Story) -> Iterator[Chart]:
                 _curve(name, place, [finite(seen.get(name)) for seen in losses], span)
                 for place, name in enumerate(names)
             ],
-            layout=_layout(height=300, xaxis=ITERATIONS, yaxis={}),
+            layout=layout(height=300, xaxis=ITERATIONS, yaxis={}),
             wide=False,
         )
 
@@ -154,7 +154,7 @@ def _losses(story: Story) -> Iterator[Chart]:
 def _curve(name: str, place: int, values: Sequence[float | None], span: int) -> Trace:
     x, y = _thinned(values, span)
     line = {"color": _cycle(COLOURS, place), "dash": _cycle(DASHES, place), "width": 1.5}
-    return _trace(_label(name), x, y, mode="lines" if len(x) > 1 else "markers", line=line)
+    return scatter(_label(name), x, y, mode="lines" if len(x) > 1 else "markers", line=line)
 
 
 def _thinned(values: Sequence[float | None], span: int) -> tuple[list[int], list[float | None]]:
@@ -167,11 +167,13 @@ def _thinned(values: Sequence[float | None], span: int) -> tuple[list[int], list
     return x, y
 
 
-def _trace(name: str, x: Sequence[Any], y: Sequence[Any], **look: Any) -> Trace:
+def scatter(name: str, x: Sequence[Any], y: Sequence[Any], **look: Any) -> Trace:
+    """One line or cloud of points."""
     return {"type": "scatter", "name": name, "x": list(x), "y": list(y), **look}
 
 
-def _layout(*, height: int, xaxis: dict[str, Any], yaxis: dict[str, Any], **more: Any) -> dict[str, Any]:
+def layout(*, height: int, xaxis: dict[str, Any], yaxis: dict[str, Any], **more: Any) -> dict[str, Any]:
+    """What all charts of a page have in common."""
     # A fixed range leaves the finger on a phone to the page; colours of text and grid come from the page's own style.
     axis = {"fixedrange": True, "automargin": True, "gridcolor": NEUTRAL}
     return {

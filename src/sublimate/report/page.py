@@ -6,15 +6,20 @@ import base64
 import hashlib
 from collections.abc import Sequence
 from importlib import metadata, resources
-from typing import Any, assert_never
+from typing import TYPE_CHECKING, Any, assert_never
 
 from ..audits.evaluation import MEANING
 from ..errors import SublimateError
 from ..files import AnyPath, write_whole
 from ..request import FullClass, RandomFraction, Records, SubClass, parse
+from .audit_charts import audit_charts
+from .audit_page import section
 from .figures import charts
 from .rows import Row, Story
 from .tables import count, duration, erased, figure, gap, kind, percent, reference, shown, signed
+
+if TYPE_CHECKING:
+    from jinja2 import Template
 
 
 def write_page(story: Story, path: AnyPath) -> None:
@@ -28,14 +33,11 @@ def render(story: Story) -> str:
     >>> render(Story(title="Tom & Co", request="id:7", data="d", model="m", split="f", counts={}, rows=[]))[:15]
     '<!doctype html>'
     """
-    from jinja2 import Environment, StrictUndefined
     from plotly.offline import get_plotlyjs
 
-    environment = Environment(autoescape=True, undefined=StrictUndefined, trim_blocks=True, lstrip_blocks=True)
-    environment.filters.update(count=count, duration=duration, sha256=_sha256)
-    template = environment.from_string(resources.files(__package__).joinpath("page.html.j2").read_text("utf-8"))
-    drawings = charts(story)
-    return template.render(
+    evidence = audit_charts(story.audit) if story.audit else []
+    drawings = [*evidence, *charts(story)]
+    return _template().render(
         story=story,
         summary=summary(story),
         goal=reference(story),
@@ -44,6 +46,8 @@ def render(story: Story) -> str:
         marked=bool(_least(story)),
         timed=any(row.seconds is not None for row in story.rows),
         counted=any(row.samples is not None for row in story.rows),
+        audit=section(story.audit) if story.audit else None,
+        audit_charts=len(evidence),
         charts=drawings,
         drawn=[{"data": chart.data, "layout": chart.layout} for chart in drawings],
         plotly=get_plotlyjs(),
@@ -51,11 +55,25 @@ def render(story: Story) -> str:
     )
 
 
+def _template() -> Template:
+    from jinja2 import Environment, FunctionLoader, StrictUndefined
+
+    here = resources.files(__package__)
+    loader = FunctionLoader(lambda name: here.joinpath(name).read_text("utf-8"))
+    environment = Environment(
+        loader=loader, autoescape=True, undefined=StrictUndefined, trim_blocks=True, lstrip_blocks=True
+    )
+    environment.filters.update(count=count, duration=duration, sha256=_sha256)
+    return environment.get_template("page.html.j2")
+
+
 def summary(story: Story) -> str:
     """What was asked, of which network, and how near the best erased network came, in one sentence."""
     asked = f"The network {story.model}, trained on {story.data}, was to forget {in_words(story.request)}"
     if (records := story.counts.get("forget")) is not None:
         asked += f" ({count(records)} training record{'' if records == 1 else 's'})"
+    if story.audit and not story.rows:
+        return f"{asked}; an audit compared these records with records that it never saw."
     goal = reference(story)
     if goal is None:
         return f"{asked}; no retrained network is given here to measure the result against."

@@ -6,6 +6,7 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 
 from ..audits.evaluation import Scores
+from ..audits.result import Audit
 from ..unlearn.base import Record
 
 
@@ -34,3 +35,4 @@ class Story:
     reference: str | None = None  # name of the row that gaps are measured against
     command: str = ""
     notes: Sequence[str] = ()
+    audit: Audit | None = None

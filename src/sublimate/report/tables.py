@@ -113,7 +113,7 @@ def score_table(story: Story) -> Table:
     goal = reference(story)
     caption = f"Percentages. In brackets: distance to {goal.name}, in points." if goal else "Percentages."
     # Without frame and padding nothing is cut at 80 columns: the gaps move to a second line.
-    table = Table(box=SIMPLE_HEAD, show_edge=False, padding=0, title=_plain(story.title), caption=_plain(caption))
+    table = Table(box=SIMPLE_HEAD, show_edge=False, padding=0, title=plain(story.title), caption=plain(caption))
     table.title_justify = table.caption_justify = "left"
     table.add_column("Network", overflow="fold")
     keys, costs = shown(story), _costs(story)
@@ -123,7 +123,7 @@ def score_table(story: Story) -> Table:
         table.add_column(header, justify="right", no_wrap=True)
     for place, row in enumerate(story.rows):
         cells = [_cell(story, row, key) for key in keys] + [column[place] for column in costs.values()]
-        table.add_row(_plain(row.name), *cells, style="" if kind(story, row) == "erased" else "dim")
+        table.add_row(plain(row.name), *cells, style="" if kind(story, row) == "erased" else "dim")
     return table
 
 
@@ -145,6 +145,6 @@ def _costs(story: Story) -> dict[str, list[str]]:
     return {header: cells for header, cells in columns.items() if any(cell != MISSING for cell in cells)}
 
 
-def _plain(text: str) -> Text:
-    # A Text is never read as markup; control characters could still steer the terminal.
+def plain(text: str) -> Text:
+    """What others named, as it may stand on a terminal: never read as markup, and steering nothing."""
     return Text("".join(letter if letter.isprintable() else "\N{REPLACEMENT CHARACTER}" for letter in text))

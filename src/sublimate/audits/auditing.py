@@ -1,0 +1,131 @@
+"""The audit: is the forgotten data distinguishable from data that the network never saw, in either direction?"""
+
+from __future__ import annotations
+
+import time
+from collections.abc import Callable, Mapping, Sequence
+from dataclasses import replace
+
+from torch import nn
+
+from ..errors import InputRefused
+from ..splits import Part, Split
+from .curves import curves
+from .gates import MOST_DELTA, clean_reference
+from .harm import Parts, complaints, harm
+from .looking import Look
+from .membership import entropy_mia
+from .outputs import PASSES, Outputs, collect
+from .planted import pair_tests, set_apart
+from .population import SCORERS, Scorer, compare
+from .result import Audit, Compute, Gate, Skipped
+from .sampling import looked_at
+from .tier1 import look_at_crowd
+from .tier2 import look_closer
+from .verdict import decide
+from .worst import worst_places, worst_records
+
+ALWAYS_BLIND = ("single records, by networks that are trained and erased again for the purpose (shadow networks)",)
+BLIND = (
+    "an edit of the last layer or a mask on the outputs that leaves the features as they were (tier 2 looks)",
+    "knowledge that comes back after a few updates (tier 2 looks)",
+    "single records that only a reference network could show (tier 2 with --reference looks)",
+)
+
+
+def audit(
+    model: nn.Module,
+    *,
+    original: nn.Module,
+    split: Split,
+    reference: nn.Module | Sequence[nn.Module] | None = None,
+    tier: int = 1,
+    sample: int | None = None,
+    seed: int = 0,
+    scorers: Mapping[str, Scorer] = SCORERS,
+    tick: Callable[[int], None] | None = None,
+    worst_ids: Callable[[list[str]], None] | None = None,
+) -> Audit:
+    """Look at an erased network from outside (tier 1) and from inside (tier 2), and say what was shown.
+
+    `worst_ids` is told the ids of the records under `worst`, in their order: the result itself holds pseudonyms.
+
+    >>> import sublimate as sm
+    >>> data = sm.load("digits")
+    >>> model = sm.train(data, "small-cnn", epochs=2)
+    >>> sm.audit(model, original=model, split=sm.split(data, "id:7,8,9")).verdict
+    'INCONCLUSIVE'
+    """
+    if tier not in (1, 2):
+        raise InputRefused(f"There is no tier {tier}.", "Give 1 or 2.")
+    if not scorers:
+        raise InputRefused("There is no score to judge by.", "Give at least one.")
+    began = time.perf_counter()
+    references = [reference] if isinstance(reference, nn.Module) else list(reference or [])
+    planted = set_apart(split, seed)
+    parts = looked_at(planted.split, split, sample)
+    before, after = (_outputs(network, parts, seed, tick) for network in (original, model))
+    gone = (split.ratios >= 1).nonzero().flatten()
+    crowd = look_at_crowd(before, after, gone, seed, scorers)
+    tests = crowd.tests + (pair_tests(model, original, planted.pairs) if planted.pairs else [])
+    clean, reference_gates, refused = _clean(references, parts, seed)
+    narrowed = replace(planted.split, forget=parts["forget"].rows, control=parts["control"].rows)
+    look = Look(model, original, narrowed, gone, clean, crowd.delta or MOST_DELTA, seed)
+    look.images = PASSES * (2 + len(references)) * sum(map(len, parts.values()))
+    look.images += 4 * len(planted.pairs[0]) if planted.pairs else 0
+    tests += look_closer(look) if tier == 2 else []
+    verdict, reasons = decide(tests, crowd.gates)
+    found = harm(before, after, gone, split.data.classes)
+    if worst_ids:
+        places = worst_places(after["forget"], after["control"])
+        worst_ids([split.data.ids[int(row)] for row in parts["forget"].rows[places]])
+    return Audit(
+        verdict=verdict,
+        tier=tier,
+        reasons=[*reasons, *complaints(found)],
+        tests=tests,
+        gates=[*crowd.gates, *reference_gates],
+        delta=crowd.delta,
+        smallest_detectable=crowd.detectable,
+        harm=found,
+        mia={"before": _mia(before), "after": _mia(after)},
+        curves=curves(before, after),
+        worst=worst_records(after["forget"], after["control"], split.data.classes),
+        not_tested=[*(BLIND if tier == 1 else ()), *ALWAYS_BLIND],
+        skipped=[*planted.skipped, *refused, *look.skipped],
+        compute=Compute(images=look.images, steps=look.steps, seconds=round(time.perf_counter() - began, 2)),
+        split=split.fingerprint,
+        n={name: len(part) for name, part in parts.items()},
+    )
+
+
+def images_at_tier_1(split: Split, sample: int | None = None, seed: int = 0) -> int:
+    """Images that pass through a network at tier 1 without references; refuses a split that cannot be audited."""
+    return 2 * PASSES * sum(map(len, looked_at(set_apart(split, seed).split, split, sample).values()))
+
+
+def _outputs(
+    network: nn.Module, parts: Mapping[str, Part], seed: int, tick: Callable[[int], None] | None = None
+) -> dict[str, Outputs]:
+    found = {name: collect(network, part, seed, tick) for name, part in parts.items()}
+    return {"never": found["control"]} | found
+
+
+def _mia(out: Parts) -> float:
+    return entropy_mia(out["retain"].z, out["never"].z, out["forget"].z)
+
+
+def _clean(
+    references: Sequence[nn.Module], parts: Mapping[str, Part], seed: int
+) -> tuple[list[nn.Module], list[Gate], list[Skipped]]:
+    """The references that may be used; the others are refused, with the reason."""
+    used, gates, refused = list[nn.Module](), list[Gate](), list[Skipped]()
+    for number, network in enumerate(references, 1):
+        out = _outputs(network, parts, seed)
+        gate = clean_reference(compare(out["forget"], out["control"]), out)
+        gates.append(gate)
+        if gate.passed:
+            used.append(network)
+        else:
+            refused.append(Skipped(what=f"reference {number}", why=gate.says))
+    return used, gates, refused

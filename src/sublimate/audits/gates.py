@@ -1,0 +1,110 @@
+"""What must hold before anything may be concluded: a fair attack, something to erase, a network that still works."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from statistics import NormalDist
+
+import torch
+from torch import Tensor
+
+from ..errors import InputRefused
+from ..inference import accuracy
+from .harm import Parts, staying
+from .outputs import Outputs
+from .population import SCORERS, SURE, Compared, Scorer, compare, split_control
+from .result import Gate
+from .shares import share_difference
+from .statistics import resolvable
+
+KEPT = 0.8  # of the original's accuracy: what lost more knows too little to show a trace
+MOST_DELTA = 0.05  # of |AUC − .5| that may count as alike
+FOUND = NormalDist().inv_cdf(0.975) + NormalDist().inv_cdf(0.8)  # standard errors: found 4 times out of 5
+
+
+def fair_attack(control: Outputs, seed: int, scorers: Mapping[str, Scorer] = SCORERS) -> Gate:
+    """Two halves of never-seen records must not be told apart."""
+    says = "Never-seen records cannot be told from other never-seen records."
+    try:
+        telling = compare(*split_control(control, seed), scorers).different(SURE)
+    except InputRefused:
+        says = "There are not two never-seen records of any class, so the attack cannot be checked."
+        return Gate(name="fair attack", passed=False, says=says)
+    if telling:
+        says = f"The attack is not fair: by {telling[0]} it tells never-seen records from other never-seen ones."
+    return Gate(name="fair attack", passed=not telling, says=says)
+
+
+def fair_control(forget: Outputs, control: Outputs) -> Gate:
+    """Every forgotten record needs never-seen ones of its class beside it."""
+    alone = int((~torch.isin(forget.labels, control.labels)).sum())
+    says = "There are never-seen records of all classes of the forgotten ones."
+    if alone:
+        says = f"Of {alone} of {len(forget)} forgotten records nothing can be said: no never-seen one has their class."
+    return Gate(name="fair control", passed=not alone, says=says)
+
+
+def something_to_erase(original: Compared) -> Gate:
+    """The original must know the forgotten records better than never-seen ones, or nothing can be shown to be gone."""
+    told = original.different()
+    telling = [name for name in told if original.found[name].value > 0.5]
+    says = "Nothing measurable to erase: the original treats the records like ones it never saw."
+    if telling:
+        says = f"The original knew the forgotten records: AUC {original.found[telling[0]].value:.3f} by {telling[0]}."
+    elif told:
+        says = (
+            f"Nothing measurable to erase: by {told[0]} the original knows the forgotten records less than never-seen "
+            "ones. Either the score has the wrong sign, or the never-seen records are of another kind."
+        )
+    return Gate(name="something to erase", passed=bool(telling), says=says)
+
+
+def still_works(before: Parts, after: Parts, gone: Tensor) -> Gate:
+    """A network that was ruined is not told apart either: it may fail, but it must not pass."""
+    was, now = (accuracy(out.z, out.labels) for out in (staying(before, gone), staying(after, gone)))
+    says = f"Accuracy on the classes that stay: {now:.1f} %, {was:.1f} % before."
+    if now < KEPT * was:
+        says = f"The network lost too much to be judged. {says}"
+    return Gate(name="still works", passed=now >= KEPT * was, says=says)
+
+
+def enough_records(delta: float, null_se: float) -> Gate:
+    """Could equality within δ be shown with so many records?"""
+    says = f"Differences of {delta:.3f} can be told from none."
+    if not resolvable(delta, null_se):
+        found = detectable(null_se)
+        smallest = "no leak at all" if found is None else f"no leak smaller than |AUC − .5| = {found:.3f}"
+        says = f"Too few records to show equality within {delta:.3f}: with so many, {smallest} is found."
+    return Gate(name="enough records", passed=resolvable(delta, null_se), says=says)
+
+
+def detectable(null_se: float) -> float | None:
+    """Smallest |AUC − .5| that a test at 5 % finds four times out of five; None when no leak is large enough.
+
+    >>> detectable(0.01).__round__(4), detectable(0.2)
+    (0.028, None)
+    """
+    found = FOUND * null_se
+    return found if found <= 0.5 else None
+
+
+def clean_reference(compared: Compared, out: Parts) -> Gate:
+    """A Retrain that knows the forgotten records is none: neither by a score, nor by what it calls right."""
+    right = {name: one.z.argmax(1) == one.labels for name, one in out.items()}
+    groups = out["forget"].labels, out["control"].labels
+    better = share_difference(right["forget"], right["control"], groups)
+    says = "The reference treats the forgotten records like never-seen ones."
+    if telling := compared.different():
+        i = compared.found[telling[0]]
+        says = f"The reference is not clean: by {telling[0]} its AUC is {i.value:.3f} ({i.low:.3f} to {i.high:.3f})."
+    alarm = better.p < SURE and better.points > 0
+    if alarm:
+        f, c, r = (accuracy(out[name].z, out[name].labels) for name in ("forget", "control", "retain"))
+        says = f"The reference is not clean: it calls {f:.1f} % of the forgotten records right, {c:.1f} % of the "
+        says += f"never-seen ones and {r:.1f} % of the retained ones. It may belong to another split."
+    return Gate(name="clean reference", passed=not telling and not alarm, says=says)
+
+
+def tolerance(original: Compared) -> float | None:
+    """δ: half of what the original showed, at most .05; None when it showed nothing."""
+    return min(MOST_DELTA, original.excess / 2) if original.excess > 0 else None

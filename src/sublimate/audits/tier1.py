@@ -1,0 +1,55 @@
+"""Tier 1, from what the original and the erased network say; pure functions of their outputs."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import dataclass
+
+import torch
+from torch import Tensor
+
+from .gates import (
+    MOST_DELTA,
+    detectable,
+    enough_records,
+    fair_attack,
+    fair_control,
+    something_to_erase,
+    still_works,
+    tolerance,
+)
+from .harm import Parts
+from .population import SCORERS, Scorer, compare, population_tests
+from .result import Gate, Test
+from .tails import class_tests, tail_tests
+
+
+@dataclass(frozen=True)
+class Crowd:
+    """Tests and gates of tier 1, δ, and the smallest leak that could be seen."""
+
+    tests: list[Test]
+    gates: list[Gate]
+    delta: float | None
+    detectable: float | None
+
+
+def look_at_crowd(
+    before: Parts, after: Parts, gone: Tensor, seed: int = 0, scorers: Mapping[str, Scorer] = SCORERS
+) -> Crowd:
+    """Compare forgotten with never-seen records; `gone` are the wholly forgotten classes."""
+    was, now = (compare(out["forget"], out["control"], scorers) for out in (before, after))
+    delta = tolerance(was)
+    gates = [
+        fair_attack(after["control"].where(torch.isin(after["control"].labels, after["forget"].labels)), seed, scorers),
+        fair_control(after["forget"], after["control"]),
+        still_works(before, after, gone),
+        something_to_erase(was),
+        enough_records(delta or MOST_DELTA, now.null_se),
+    ]
+    tests = [
+        *population_tests(now, delta or MOST_DELTA),
+        *tail_tests(after["forget"], after["control"], seed),
+        *class_tests(after["never"], gone),
+    ]
+    return Crowd(tests, gates, delta, detectable(now.null_se))

@@ -1,0 +1,79 @@
+"""Can the audit be fooled?  Verdicts on originals, retrained networks and every sabotage of the zoo."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from typing import Any
+
+from torch import nn
+
+from ..audits.auditing import audit
+from ..audits.population import on_clean
+from ..audits.result import Audit
+from ..errors import InputRefused
+from ..inference import accuracy, predict
+from ..networks import factory
+from ..plan import Context
+from ..splits import Part, Split, same, split
+from ..testing.evidence import Reference
+from ..testing.sabotage import ZOO, Sabotage
+from ..training import fit
+from .memorised import MODEL, PROBLEMS, Problem, recipe, table
+
+Row = dict[str, Any]
+
+
+def verdicts(context: Context, *, problem: str, request: str, seed: int) -> list[Row]:
+    """One original, two of its Retrains (one is audited, one is the reference) and the zoo, at tiers 1 and 2."""
+    p = PROBLEMS[problem]
+    data = table(p, seed)
+    chosen = split(data, request, few=1000, seed=seed)
+    original, retrained, reference = (
+        fit(factory(MODEL, data), part, recipe(p), seed=s)[0]
+        for part, s in ((Part(data, data.train, "train"), 0), (chosen.retain_set, 1), (chosen.retain_set, 2))
+    )
+    learned = accuracy(predict(original, Part(data, data.train, "train")), data.labels[data.train])
+    about = {"problem": problem, "request": request, "seed": seed, "train accuracy": round(learned, 2)}
+    rows = [
+        about
+        | {"network": name, "tier": tier}
+        | _told(audit(m, original=original, split=chosen, tier=tier, seed=seed, reference=reference))
+        for name, m in (("original", original), ("retrain", retrained))
+        for tier in (1, 2)
+    ]
+    return rows + [about | row for row in _sabotaged(p, original, chosen, reference, seed)]
+
+
+def _sabotaged(p: Problem, original: nn.Module, chosen: Split, reference: nn.Module, seed: int) -> Iterator[Row]:
+    for name, sabotage in ZOO.items():
+        try:
+            told = _told(_fooled(p, sabotage, original, chosen, reference, seed))
+        except InputRefused as refusal:  # what is refused was not passed either
+            told = {"verdict": "REFUSED", "reasons": [str(refusal)]}
+        yield {"network": name, "tier": 2} | told
+
+
+def _fooled(p: Problem, s: Sabotage, original: nn.Module, chosen: Split, reference: nn.Module, seed: int) -> Audit:
+    options = {"recipe": recipe(p)} if s.attacks == "reference" else {}
+    handed = s.make(original, chosen, seed, **options)
+    shared: dict[str, Any] = {"original": original, "tier": 2, "seed": seed, "split": chosen, "reference": reference}
+    if isinstance(handed, Reference):
+        same(handed.split, chosen.fingerprint, "The reference")
+        return audit(original, **shared | {"reference": handed.model})
+    if isinstance(handed, Split):
+        return audit(original, **shared | {"split": handed})
+    if isinstance(handed, nn.Module):
+        return audit(handed, **shared)
+    return audit(original, **shared | {"scorers": {"broken": on_clean(handed)}})
+
+
+def _told(found: Audit) -> Row:
+    telling = [test.name for test in found.tests if test.outcome == "different"]
+    return {
+        "verdict": found.verdict,
+        "reasons": found.reasons[:2],
+        "telling": telling,
+        "delta": found.delta,
+        "n": found.n,
+        "auc": next((round(t.value, 4) for t in found.tests if t.name == "AUC, confidence" and t.value), None),
+    }

@@ -1,0 +1,142 @@
+"""`sublimate audit`: is the forgotten data distinguishable from data that the network never saw?"""
+
+from __future__ import annotations
+
+import json as jsonlib
+from collections.abc import Sequence
+from dataclasses import replace
+from pathlib import Path
+from typing import TYPE_CHECKING, Annotated, Any
+
+import typer
+
+from ..errors import InputRefused
+from .common import (
+    REQUEST,
+    Arch,
+    DataName,
+    Device,
+    Json,
+    Mean,
+    Quiet,
+    Seed,
+    Size,
+    Std,
+    Threads,
+    open_model,
+    start,
+)
+
+if TYPE_CHECKING:
+    from torch import nn
+
+    from ..audits.result import Audit
+    from ..networks import Network
+    from ..report.rows import Story
+    from ..splits import Split
+    from .ui import Ui
+
+EXAMPLE = "sublimate audit --model erased.safetensors --original original.safetensors --data digits --forget class:3"
+
+
+def run(
+    model: Annotated[Path, typer.Option("--model", help="The erased network.")],
+    original: Annotated[Path, typer.Option("--original", help="The network before.")],
+    data: DataName,
+    forget: Annotated[str, REQUEST],
+    reference: Annotated[list[Path], typer.Option("--reference", help="A Retrain; may be given several times.")] = [],  # noqa: B006
+    tier: Annotated[int, typer.Option("--tier", min=1, max=2, help="1: by its answers; 2: by all means.")] = 1,
+    sample: Annotated[int | None, typer.Option("--sample", min=1, help="At most so many rows per part.")] = None,
+    report: Annotated[Path | None, typer.Option("--report", help="Write a page about it (HTML).")] = None,
+    size: Size = None,
+    arch: Arch = None,
+    mean: Mean = None,
+    std: Std = None,
+    seed: Seed = 0,
+    threads: Threads = None,
+    device: Device = "auto",
+    json: Json = False,
+    quiet: Quiet = False,
+) -> None:
+    """Judge an erased network: PASS (exit 0), FAIL (7) or INCONCLUSIVE (8), with every figure it stands on."""
+    ui, device = start(threads, device, json, quiet)
+    from ..data.sources import load
+    from ..files import check_writable, remove_stale
+    from ..report.page import write_page
+    from ..splits import split
+    from .story import story_of
+
+    if report:
+        check_writable(report)
+        remove_stale(report)
+    table = load(data, size=size)
+    before, erased, *references = (
+        open_model(path, table, arch, mean, std, device, ui) for path in (original, model, *reference)
+    )
+    chosen = split(before.data, forget, seed=seed)
+    for note in chosen.notes:
+        ui.note(note)
+    for network in (erased, *references):
+        check_comparable(network, before, chosen)
+    found = judge(ui, erased.model, before.model, [r.model for r in references], chosen, tier, sample, seed)
+    if report:
+        story = with_audit(story_of(before.data, chosen, before.architecture, [], None), chosen, found)
+        write_page(replace(story, title=f"Audit: {story.title[0].lower()}{story.title[1:]}"), report)
+        ui.say(f"Report: {report}")
+    ui.result(as_json(found))
+    raise typer.Exit(found.exit_code)
+
+
+def check_comparable(network: Network, original: Network, chosen: Split) -> None:
+    """Refuse a network of another split, or one that takes other images than the original does."""
+    from ..splits import same
+
+    same(network.split, chosen.fingerprint, network.path.name)
+    mine, its = original.data, network.data
+    if (its.fingerprint, its.mean, its.std) != (mine.fingerprint, mine.mean, mine.std):
+        raise InputRefused(
+            f"{network.path.name} was trained with other canaries or another normalisation than {original.path.name}.",
+            "Compare only networks that take the same data in the same way.",
+        )
+
+
+def judge(
+    ui: Ui,
+    erased: nn.Module,
+    original: nn.Module,
+    references: Sequence[nn.Module],
+    chosen: Split,
+    tier: int,
+    sample: int | None,
+    seed: int,
+) -> Audit:
+    """Audit and tell, verdict first; plain ids of records are shown on the terminal and nowhere else."""
+    from ..audits.auditing import audit, images_at_tier_1
+    from ..report.audit_tables import audit_lines
+
+    ids = list[str]()
+    ui.say(f"Auditing at tier {tier}: {len(chosen.forget)} forgotten records against never-seen ones.")
+    with ui.count("audit", images_at_tier_1(chosen, sample, seed)) as tick:
+        found = audit(
+            erased, original=original, split=chosen, reference=references, tier=tier, sample=sample, seed=seed,
+            tick=tick, worst_ids=ids.extend,
+        )  # fmt: skip
+    for line in audit_lines(found, ids):
+        ui.say(line)
+    return found
+
+
+def with_audit(story: Story, chosen: Split, found: Audit) -> Story:
+    """The story of a request with the audit of its result; named records are counted, not named."""
+    from ..request import Records
+
+    asked = chosen.request.text
+    if isinstance(chosen.request, Records):
+        asked = f"{len(chosen.forget)} named record{'' if len(chosen.forget) == 1 else 's'}"
+    return replace(story, title=story.title.replace(chosen.request.text, asked), request=asked, audit=found)
+
+
+def as_json(found: Audit) -> dict[str, Any]:
+    """The result for programs: what is no number is null."""
+    told: dict[str, Any] = jsonlib.loads(found.model_dump_json())
+    return told
