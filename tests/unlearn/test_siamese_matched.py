@@ -13,6 +13,7 @@ from torch import nn
 from sublimate.data.core import Data
 from sublimate.inference import auc, confidence, predict
 from sublimate.splits import Part, split
+from sublimate.unlearn import matching
 from sublimate.unlearn.job import Job
 from sublimate.unlearn.matching import ENOUGH, Targets, quantiles, ranks
 from sublimate.unlearn.siamese_matched import SiameseMatched, matched, vaporized
@@ -87,6 +88,14 @@ def test_few_records_are_ranked_among_retained_ones():
         torch.tensor([0.52, 0.1], dtype=torch.double),
     )
     torch.testing.assert_close(Targets(job).values, torch.tensor([10.4, 2.0], dtype=torch.double))
+
+
+@pytest.mark.parametrize(("crowd", "highest"), [(13, 18.0), (12, 20.0)])
+def test_of_a_few_dozen_records_none_is_sent_to_an_end(monkeypatch, crowd, highest):
+    # Twelve records above all retained ones have rank 1; never-seen φ are 0 … 20: the 90 % quantile is 18.
+    monkeypatch.setattr(matching, "A_CROWD", crowd)
+    job = linear_job([99.0] * 12, [float(v) for v in range(25)], [float(v) for v in range(21)])
+    assert set(Targets(job).values.tolist()) == {highest}
 
 
 def test_a_class_with_few_never_seen_records_borrows_from_all():

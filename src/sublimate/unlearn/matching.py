@@ -17,6 +17,7 @@ from .job import Job
 ENOUGH = 20  # records of a class that make a distribution
 RETAINED_SAMPLE = 2000
 ENDS = 0.1
+A_CROWD = 50  # records that are judged by their distribution; of fewer, each is looked at by itself
 
 
 def ranks(job: Job, mine: Tensor, cut: float) -> Tensor:
@@ -73,7 +74,7 @@ class Targets(nn.Module):
             raise InputRefused("There are no never-seen records to match.", "Give val=…, or use another method.")
         self._job, self._val = job, job.val
         self._phi = confidence(predict(job.original, job.forget), job.forget.labels)
-        self._ranks = ranks(job, self._phi, cut=ENDS if len(job.forget) < ENOUGH else 0.0)
+        self._ranks = ranks(job, self._phi, cut=ENDS if len(job.forget) < A_CROWD else 0.0)
         self.register_buffer("values", self._matched(job.original))
 
     def far(self, near: float) -> Tensor:
