@@ -76,10 +76,19 @@ def auc(higher: Tensor, lower: Tensor) -> float:
     >>> auc(torch.tensor([3.0, 1.0]), torch.tensor([2.0, 1.0]))
     0.625
     """
-    b = lower.double().sort().values
-    a = higher.double()
-    wins = torch.searchsorted(b, a, right=False) + torch.searchsorted(b, a, right=True)
-    return float(wins.double().mean() / (2 * len(b)))
+    return float(placements(higher, lower).mean())
+
+
+def placements(own: Tensor, others: Tensor) -> Tensor:
+    """For each value the share of the others below it; ties count half.
+
+    >>> placements(torch.tensor([3.0, 1.0]), torch.tensor([2.0, 1.0])).tolist()
+    [1.0, 0.25]
+    """
+    ordered = others.double().sort().values
+    x = own.double()
+    wins = torch.searchsorted(ordered, x, right=False) + torch.searchsorted(ordered, x, right=True)
+    return wins.double() / (2 * len(ordered))
 
 
 def auc_by_class(higher: Tensor, its_labels: Tensor, lower: Tensor, their_labels: Tensor) -> float:

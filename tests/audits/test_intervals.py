@@ -9,8 +9,9 @@ from hypothesis import given
 from hypothesis import strategies as st
 from hypothesis.extra.numpy import arrays
 
-from sublimate.audits.intervals import auc_interval, null_se, placements
+from sublimate.audits.intervals import auc_interval, null_se
 from sublimate.errors import InputRefused
+from sublimate.inference import placements
 
 few_levels = arrays("f8", st.integers(1, 12), elements=st.integers(-4, 4).map(float))  # many ties
 

@@ -10,10 +10,10 @@ import math
 from dataclasses import dataclass
 from statistics import NormalDist
 
-import torch
 from torch import Tensor
 
 from ..errors import InputRefused
+from ..inference import placements
 
 
 @dataclass(frozen=True)
@@ -46,6 +46,7 @@ def auc_interval(
     `groups` holds the labels of both: only pairs of the same class are compared, each class counts by its forgotten
     records, and forgotten records of a class without never-seen ones are left out.
 
+    >>> import torch
     >>> found = auc_interval(torch.arange(100.0) + 10, torch.arange(100.0))
     >>> round(found.value, 3), round(found.low, 3), round(found.high, 3)
     (0.595, 0.514, 0.671)
@@ -73,14 +74,6 @@ def checked(forget: Tensor, control: Tensor) -> tuple[Tensor, Tensor]:
     if bool(forget.isnan().any() or control.isnan().any()):
         raise InputRefused("Some scores are not a number.", "Check that the network's outputs are finite.")
     return forget.double(), control.double()
-
-
-def placements(own: Tensor, others: Tensor) -> Tensor:
-    """For each score the share of the others below it; ties count half."""
-    ordered = others.double().sort().values
-    x = own.double()
-    wins = torch.searchsorted(ordered, x, right=False) + torch.searchsorted(ordered, x, right=True)
-    return wins.double() / (2 * len(ordered))
 
 
 def null_se(n: int, m: int) -> float:

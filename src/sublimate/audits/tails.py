@@ -5,8 +5,8 @@ from __future__ import annotations
 import torch
 from torch import Tensor
 
+from ..inference import placements
 from .epsilon import Epsilon, epsilon_bound
-from .intervals import placements
 from .outputs import Outputs
 from .population import SURE
 from .proportions import clopper_pearson, tpr_at_fpr

@@ -5,7 +5,7 @@ from __future__ import annotations
 import torch
 from torch import Tensor
 
-from .intervals import placements
+from ..inference import placements
 from .outputs import Outputs
 from .result import Worst
 from .signals import SIGNALS
