@@ -7,7 +7,6 @@ import torch
 
 from sublimate.audits.gates import (
     clean_reference,
-    detectable,
     enough_records,
     fair_attack,
     fair_control,
@@ -18,6 +17,7 @@ from sublimate.audits.gates import (
 from sublimate.audits.intervals import Interval, null_se
 from sublimate.audits.outputs import Outputs
 from sublimate.audits.population import Compared, compare
+from sublimate.audits.statistics import detectable
 
 NONE = torch.tensor([], dtype=torch.long)
 

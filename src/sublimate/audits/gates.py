@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 from collections.abc import Mapping
-from statistics import NormalDist
 
 import torch
 from torch import Tensor
@@ -15,11 +14,10 @@ from .outputs import Outputs
 from .population import SCORERS, SURE, Compared, Scorer, compare, split_control
 from .result import Gate
 from .shares import share_difference
-from .statistics import resolvable
+from .statistics import detectable, resolvable
 
 KEPT = 0.8  # of the original's accuracy: what lost more knows too little to show a trace
 MOST_DELTA = 0.05  # of |AUC − .5| that may count as alike
-FOUND = NormalDist().inv_cdf(0.975) + NormalDist().inv_cdf(0.8)  # standard errors: found 4 times out of 5
 
 
 def fair_attack(control: Outputs, seed: int, scorers: Mapping[str, Scorer] = SCORERS) -> Gate:
@@ -76,16 +74,6 @@ def enough_records(delta: float, null_se: float) -> Gate:
         smallest = "no leak at all" if found is None else f"no leak smaller than |AUC − .5| = {found:.3f}"
         says = f"Too few records to show equality within {delta:.3f}: with so many, {smallest} is found."
     return Gate(name="enough records", passed=resolvable(delta, null_se), says=says)
-
-
-def detectable(null_se: float) -> float | None:
-    """Smallest |AUC − .5| that a test at 5 % finds four times out of five; None when no leak is large enough.
-
-    >>> detectable(0.01).__round__(4), detectable(0.2)
-    (0.028, None)
-    """
-    found = FOUND * null_se
-    return found if found <= 0.5 else None
 
 
 def clean_reference(compared: Compared, out: Parts) -> Gate:

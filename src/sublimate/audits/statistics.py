@@ -46,7 +46,16 @@ def smallest_detectable(n: int, m: int, power: float = 0.8, alpha: float = 0.05)
     >>> round(smallest_detectable(100, 1000), 3), smallest_detectable(1, 1000)
     (0.085, None)
     """
-    found = (NORMAL.inv_cdf(1 - alpha / 2) + NORMAL.inv_cdf(power)) * null_se(n, m)
+    return detectable(null_se(n, m), power, alpha)
+
+
+def detectable(se: float, power: float = 0.8, alpha: float = 0.05) -> float | None:
+    """The same for a standard error under "both groups are alike".
+
+    >>> round(detectable(0.01), 4), detectable(0.2)
+    (0.028, None)
+    """
+    found = (NORMAL.inv_cdf(1 - alpha / 2) + NORMAL.inv_cdf(power)) * se
     return found if found <= 0.5 else None
 
 

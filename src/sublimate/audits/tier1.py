@@ -10,7 +10,6 @@ from torch import Tensor
 
 from .gates import (
     MOST_DELTA,
-    detectable,
     enough_records,
     fair_attack,
     fair_control,
@@ -21,6 +20,7 @@ from .gates import (
 from .harm import Parts
 from .population import SCORERS, Scorer, compare, population_tests
 from .result import Gate, Test
+from .statistics import detectable
 from .tails import class_tests, tail_tests
 
 
