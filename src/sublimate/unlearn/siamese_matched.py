@@ -44,7 +44,7 @@ class SiameseMatched(Unlearner):
     """Vaporize towards never-seen data, concentrate while the network is annealed.
 
     >>> SiameseMatched().length(forget=1, retain=50_000), SiameseMatched().length(forget=5000, retain=45_000)
-    (100, 782)
+    (100, 800)
     """
 
     name = "siamese-matched"
@@ -65,7 +65,7 @@ class SiameseMatched(Unlearner):
     momentum: float = 0.9
     weight_decay: float = 5e-4
     steps: int = 800  # at most
-    passes: float = 5.0  # over D_f: a small request takes fewer steps
+    passes: float = 20.0  # over D_f: a small request takes fewer steps
     batch_size: int = 256  # of D_r
     forget_batch: int = 32
     weight: float = 0.8  # of the pull on a forgotten record, against the cross entropy of a retained one
