@@ -242,6 +242,26 @@ def test_different_splits_are_not_compared(made, call):
     assert code == 3 and "split" in err
 
 
+def test_what_has_seen_the_forgotten_records_is_no_reference(made, tmp_path, call):
+    original, erased = made / "original.safetensors", tmp_path / "out.safetensors"
+    code, _, err = call(*erase_with(made, tmp_path), "--reference", original)
+    assert code == 3 and "original.safetensors was trained on everything" in err and not erased.exists()
+    assert call(*erase_with(made, tmp_path))[0] == 0
+    compare = ("evaluate", "--model", original, "--data", "digits", "--forget", "class:3", "--reference")
+    for reference, words in ((original, "was trained on everything"), (erased, "was made by siamese")):
+        code, _, err = call(*compare, reference)
+        assert code == 3 and f"{reference.name} {words}" in err
+
+
+def test_a_foreign_reference_is_taken_at_its_word(made, tmp_path, call):
+    save_file(load_checkpoint(made / "retrain.safetensors").state, tmp_path / "foreign.safetensors")
+    words = ("--data", "digits", "--forget", "class:3", "--arch", "small-cnn")
+    code, _, err = call(
+        "evaluate", "--model", made / "original.safetensors", "--reference", tmp_path / "foreign.safetensors", *words
+    )
+    assert code == 0, err
+
+
 def test_a_ruined_run_writes_nothing(made, tmp_path, call):
     out = tmp_path / "out.safetensors"
     code, _, err = call(*erase_with(made, tmp_path, preset="paper"), "--set", "lr=1000")

@@ -59,7 +59,7 @@ REFUSED = {
     "few": ({"few": "many"}, 2, "no number"),
     "class": ({"forget": "class:thre"}, 3, "No class 'thre'"),
     "folder": ({"out": "no/such/folder/tuned.toml"}, 5, "folder"),
-    "no split": ({"reference": "original.safetensors"}, 3, "names no split"),
+    "trained on everything": ({"reference": "original.safetensors"}, 3, "trained on everything"),
     "other split": ({"reference": "retrain.safetensors", "forget": "class:4"}, 3, "belongs to split"),
 }
 

@@ -10,7 +10,6 @@ from typing import TYPE_CHECKING, Annotated, Any
 
 import typer
 
-from ..errors import InputRefused
 from .common import (
     REQUEST,
     Arch,
@@ -26,12 +25,12 @@ from .common import (
     open_model,
     start,
 )
+from .comparing import check_comparable, check_retrain
 
 if TYPE_CHECKING:
     from torch import nn
 
     from ..audits.result import Audit
-    from ..networks import Network
     from ..report.rows import Story
     from ..splits import Split
     from .ui import Ui
@@ -76,8 +75,10 @@ def run(
     chosen = split(before.data, forget, seed=seed)
     for note in chosen.notes:
         ui.note(note)
-    for network in (erased, *references):
-        check_comparable(network, before, chosen)
+    check_comparable(erased, before, chosen)
+    for retrained in references:
+        check_retrain(retrained, chosen)
+        check_comparable(retrained, before, chosen)
     found = judge(ui, erased.model, before.model, [r.model for r in references], chosen, tier, sample, seed)
     if report:
         story = with_audit(story_of(before.data, chosen, before.architecture, [], None), chosen, found)
@@ -85,19 +86,6 @@ def run(
         ui.say(f"Report: {report}")
     ui.result(as_json(found))
     raise typer.Exit(found.exit_code)
-
-
-def check_comparable(network: Network, original: Network, chosen: Split) -> None:
-    """Refuse a network of another split, or one that takes other images than the original does."""
-    from ..splits import same
-
-    same(network.split, chosen.fingerprint, network.path.name)
-    mine, its = original.data, network.data
-    if (its.fingerprint, its.mean, its.std) != (mine.fingerprint, mine.mean, mine.std):
-        raise InputRefused(
-            f"{network.path.name} was trained with other canaries or another normalisation than {original.path.name}.",
-            "Compare only networks that take the same data in the same way.",
-        )
 
 
 def judge(

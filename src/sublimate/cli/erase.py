@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING, Annotated, Any
 import typer
 
 from ..errors import InputRefused, UnlearningFailed
-from .audit import as_json, check_comparable
+from .audit import as_json
 from .common import (
     REQUEST,
     Arch,
@@ -29,6 +29,7 @@ from .common import (
     signals,
     start,
 )
+from .comparing import check_comparable, check_retrain
 from .erased import judged, report_on, summarise
 
 if TYPE_CHECKING:
@@ -122,8 +123,9 @@ def run(
 
 def _check_judges(network: Network, references: list[Network], chosen: Split, audited: bool, seed: int) -> None:
     """Refuse what could not be compared or audited afterwards, before the work is done."""
-    for other in references:
-        check_comparable(other, network, chosen)
+    for retrained in references:
+        check_retrain(retrained, chosen)
+        check_comparable(retrained, network, chosen)
     if audited:
         from ..audits.auditing import images_at_tier_1
 

@@ -23,6 +23,7 @@ from .common import (
     open_model,
     start,
 )
+from .comparing import check_retrain
 
 if TYPE_CHECKING:
     from ..audits.evaluation import Scores
@@ -64,6 +65,8 @@ def run(
         for note in chosen.notes:
             ui.note(note)
         _check_same_rows(networks, chosen)
+        if reference:
+            check_retrain(networks[-1], chosen)
     rows = [Row(name=n.path.name, scores=_scores(n, table, chosen, sample, ui)) for n in networks]
     target = rows[-1].scores if reference else None
     _show(ui, table, chosen, rows, bool(reference))

@@ -9,7 +9,6 @@ from typing import TYPE_CHECKING, Annotated, Any
 
 import typer
 
-from ..errors import InputRefused
 from .common import (
     REQUEST,
     Arch,
@@ -29,6 +28,7 @@ from .common import (
     signals,
     start,
 )
+from .comparing import check_retrain
 
 if TYPE_CHECKING:
     from rich.table import Table
@@ -98,16 +98,10 @@ def _reference(path: Path | None, network: Network, chosen: Split, device: str, 
     """What Retrain scores; a network that may have seen the forgotten records is no Retrain."""
     if path is None:
         return None
-    from ..splits import same
     from ..tuning import Reference
 
     retrain = open_model(path, network.data, None, None, None, device, ui)
-    if retrain.split is None:
-        raise InputRefused(
-            f"{path.name} names no split: it may have seen what shall be forgotten.",
-            "Make the reference with `sublimate train --forget` and the same request and seed.",
-        )
-    same(retrain.split, chosen.fingerprint, path.name)
+    check_retrain(retrain, chosen)
     return Reference.of(retrain.model, replace(chosen, data=retrain.data))
 
 
