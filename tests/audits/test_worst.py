@@ -37,3 +37,8 @@ def test_the_furthest_come_first_on_either_side_and_phi_decides_between_them():
 
 def test_fewer_records_than_are_shown():
     assert worst_places(said([1.0], [0]), said([0.0], [0])) == [0]
+
+
+def test_an_infinite_confidence_is_said_to_be_none():
+    found = worst_records(said([float("-inf")], [0]), said([0.0, 1.0], [0, 0]), ("cat", "dog"))
+    assert found[0].phi is None and '"phi":null' in found[0].model_dump_json()

@@ -53,7 +53,7 @@ class Worst(_Plain):
 
     pseudonym: str
     label: str
-    phi: float
+    phi: float | None = Field(description="logit-scaled confidence; null where it is infinite")
     share_above: float = Field(description="share of never-seen records of its class that score at least as high")
 
 

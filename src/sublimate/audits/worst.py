@@ -38,7 +38,7 @@ def worst_records(forget: Outputs, control: Outputs, classes: tuple[str, ...]) -
         Worst(
             pseudonym=f"record {number}",
             label=classes[int(forget.labels[place])],
-            phi=round(float(phi[place]), 3),
+            phi=round(float(phi[place]), 3) if phi[place].isfinite() else None,
             share_above=round(1 - float(share[place]), 4),
         )
         for number, place in enumerate(worst_places(forget, control), 1)

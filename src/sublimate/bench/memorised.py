@@ -21,6 +21,7 @@ class Problem:
     data: str
     train: int
     test: int
+    val: int = 0  # 0: a fifth of the test records
     wrong: float = 0.0
     half: bool = False  # halve the side of the images: a quarter of the time
     epochs: int
@@ -28,7 +29,7 @@ class Problem:
 
 
 PROBLEMS = {
-    "digits": Problem(data="digits", train=1000, test=797, wrong=0.1, epochs=120, requests=("random@70%",)),
+    "digits": Problem(data="digits", train=1000, test=737, val=60, wrong=0.1, epochs=120, requests=("random@75%",)),
     "cifar": Problem(data="cifar10", train=10_000, test=10_000, half=True, epochs=60, requests=("random@50%",)),
 }
 
@@ -40,7 +41,7 @@ def table(problem: Problem, seed: int) -> Data:
     if problem.data != "digits":  # the data's own test part is never trained on
         trained = whole.train[torch.randperm(len(whole.train), generator=stream(seed, "records"))]
         order = torch.cat([trained[: problem.train], whole.test])
-    rows = order[: problem.train + problem.test]
+    rows = order[: problem.train + problem.test + problem.val]
     x, y = whole.read(rows)
     g = stream(seed, "wrong")
     wrong = torch.rand(len(y), generator=g) < problem.wrong
@@ -49,7 +50,7 @@ def table(problem: Problem, seed: int) -> Data:
         name=f"{problem.data} {seed}",
         images=x[:, :, ::2, ::2].contiguous() if problem.half else x,
         labels=torch.where(wrong, (y + shift) % len(whole.classes), y),
-        sizes=(problem.train, problem.test, 0),
+        sizes=(problem.train, problem.test, problem.val),
         classes=whole.classes,
         mean=whole.mean,
         std=whole.std,

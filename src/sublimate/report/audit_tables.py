@@ -73,7 +73,8 @@ def worst_table(found: Audit, ids: Sequence[str]) -> Table:
         table.add_column(header, justify="left" if header in ("Pseudonym", "Class") else "right", overflow="fold")
     for place, worst in enumerate(found.worst):
         name = ids[place] if place < len(ids) else "–"
-        figures = f"{worst.phi:.2f}", f"{100 * worst.share_above:.1f} %"
+        phi = "infinite" if worst.phi is None else f"{worst.phi:.2f}"
+        figures = phi, f"{100 * worst.share_above:.1f} %"
         table.add_row(plain(name), worst.pseudonym, plain(worst.label), *figures)
     return table
 
