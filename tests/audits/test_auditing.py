@@ -172,7 +172,8 @@ def test_images_are_counted_and_told(by_heart):
     assert found.compute.steps == 0 and found.n == {"forget": 100, "control": 100, "retain": 100}
     watch = Watch(by_heart.data)
     told(by_heart, by_heart.retrained[0], split=replace(by_heart.split, data=watch.data))
-    assert set(watch.judged.values()) == {2} and not watch.batched  # once for each network
+    assert set(watch.judged.values()) == {2}  # once for each network
+    assert set(watch.batched.values()) == {1}  # in search of copies
 
 
 def test_ids_of_the_worst_records_are_told_and_not_kept(by_heart):

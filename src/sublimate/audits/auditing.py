@@ -10,6 +10,7 @@ from torch import nn
 
 from ..errors import InputRefused
 from ..splits import Part, Split
+from .copies import without_copies
 from .curves import curves
 from .gates import MOST_DELTA, clean_reference
 from .harm import Parts, complaints, harm
@@ -64,6 +65,7 @@ def audit(
     references = [reference] if isinstance(reference, nn.Module) else list(reference or [])
     planted = set_apart(split, seed)
     parts = looked_at(planted.split, split, sample)
+    parts["control"], copied = without_copies(parts["control"], Part(split.data, split.data.train, "train"))
     before, after = (_outputs(network, parts, seed, tick) for network in (original, model))
     gone = (split.ratios >= 1).nonzero().flatten()
     crowd = look_at_crowd(before, after, gone, seed, scorers)
@@ -92,7 +94,7 @@ def audit(
         curves=curves(before, after),
         worst=worst_records(after["forget"], after["control"], split.data.classes),
         not_tested=[*(BLIND if tier == 1 else ()), *ALWAYS_BLIND],
-        skipped=[*planted.skipped, *refused, *look.skipped],
+        skipped=[*planted.skipped, *copied, *refused, *look.skipped],
         compute=Compute(images=look.images, steps=look.steps, seconds=round(time.perf_counter() - began, 2)),
         split=split.fingerprint,
         n={name: len(part) for name, part in parts.items()},
