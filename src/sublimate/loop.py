@@ -18,12 +18,15 @@ from torch import Tensor, nn
 
 from .data.batches import Batch, Batches, Blank, Meter
 from .errors import Interrupted, UnlearningFailed
-from .randomness import derive
+from .inference import modes_kept
+from .randomness import derive, guarded
 
 CHECK_EVERY = 50  # iterations: the guard looks about this often where an epoch is a single batch
+LOOKS = 10  # at a phase that reads no data, and so has no epochs
 Losses = Mapping[str, Tensor]
 Step = Callable[[Batch], Losses]
 Measured = dict[str, float]
+Observe = Callable[[nn.Module, float, float], None]  # the network, the epochs done and the epochs in all so far
 
 
 def constant(done: float) -> float:
@@ -73,6 +76,11 @@ class Phase:
         n = len(self.over)
         return done == self.iterations or (done % n == 0 and done // CHECK_EVERY != (done - n) // CHECK_EVERY)
 
+    def shows(self, done: int) -> bool:
+        """Whether an observer is told now: at the end of an epoch, else a few times, evenly; not at the very end."""
+        each = len(self.over) if isinstance(self.over, Batches) else max(1, round(self.iterations / LOOKS))
+        return done % each == 0 and done < self.iterations
+
 
 @dataclass(frozen=True)
 class Progress:
@@ -109,6 +117,8 @@ class Loop:
     checks: list[Measured] = field(default_factory=list)  # what the watch measured
     stopped: str = "all epochs done"
     choices: dict[str, Any] = field(default_factory=dict)  # of the method; saved with the run
+    observe: Observe | None = None  # looks at the network along the run, and changes nothing
+    _epochs: int = 0  # of the phases before the present one
     _good: dict[str, Tensor] = field(default_factory=dict)
     _saved_at: float = field(default_factory=time.monotonic)
     _save_seconds: float = 0.0
@@ -118,13 +128,14 @@ class Loop:
         state = self._load()
         self._good = self._snapshot()
         for number, phase in enumerate(phases):
-            if state and number < state["phase"]:
-                continue
-            start = self._restore(phase, state) if state else 0
-            state = None
-            self._run(phase, number, start)
+            if not state or number == state["phase"]:
+                start = self._restore(phase, state) if state else 0
+                state = None
+                self._run(phase, number, start)
+            self._epochs += phase.epochs
 
     def _run(self, phase: Phase, number: int, start: int) -> None:
+        done = start
         for t in range(start, phase.iterations):
             self._iterate(phase, number, t)
             done = t + 1
@@ -132,10 +143,19 @@ class Loop:
                 self._check()
             if self._watched(phase, done):
                 break
+            if phase.shows(done):
+                self._show(phase, done)
             self._save_if_due(phase, number, done)
         if phase.finish:
             phase.finish()
             self._check()
+        self._show(phase, done)
+
+    def _show(self, phase: Phase, done: int) -> None:
+        if self.observe:
+            epochs = done / max(1, len(phase.over))
+            with guarded(), modes_kept(self.model):
+                self.observe(self.model, self._epochs + epochs, self._epochs + phase.epochs)
 
     def _watched(self, phase: Phase, done: int) -> bool:
         """Look, when it is time; whether there is a reason to stop."""

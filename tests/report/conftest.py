@@ -1,10 +1,13 @@
 from __future__ import annotations
 
+import runpy
 from collections.abc import Callable
+from pathlib import Path
 
 import pytest
 
 from sublimate.audits.result import Audit, Compute, Gate, Skipped, Test, Worst
+from sublimate.bench.results import Results, read
 
 MakeAudit = Callable[..., Audit]
 CURVES = {
@@ -75,3 +78,10 @@ def made_up() -> MakeAudit:
         return Audit(**(facts | changes))
 
     return make
+
+
+@pytest.fixture(scope="session")
+def made_results(tmp_path_factory: pytest.TempPathFactory) -> Results:
+    """Results of all kinds, many methods and three seeds, nothing of them measured."""
+    made = runpy.run_path(str(Path(__file__).with_name("made_results.py")))
+    return read(made["lay_down"](tmp_path_factory.mktemp("results")))

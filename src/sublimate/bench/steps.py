@@ -3,37 +3,26 @@
 from __future__ import annotations
 
 import json
+from collections.abc import Mapping
 from dataclasses import asdict
-from functools import lru_cache
 from pathlib import Path
-from tempfile import TemporaryDirectory
 from typing import Any, Literal
 
 from torch import nn
 
 from ..audits.evaluation import evaluate
-from ..checkpoint import save_checkpoint
-from ..data.core import Data
-from ..data.sources import load
 from ..errors import IntegrityError, UnlearningFailed
 from ..files import read_bytes, sha256
 from ..inference import auc, auc_by_class, confidence, predict
-from ..networks import Network, describe, factory, open_network
+from ..networks import Network, factory
 from ..pipeline import Result, erase_split, train_recorded
 from ..plan import Context
-from ..splits import Part, Split, split
+from ..splits import Part, Split
 from ..training import find_recipe, fit
+from .clock import Clock
+from .packing import Request, asked_of, device, needed, opened, packed, table
 
-Request = dict[str, Any]  # data, request, seed: all that a split follows from
-
-
-@lru_cache(maxsize=2)
-def _data(name: str) -> Data:
-    return load(name)
-
-
-def _split(on: Request, data: Data, few: int | Literal["all"] = "all") -> Split:
-    return split(data, on["request"], few=few, seed=on["seed"])
+APART = ("timing", "read", "options")  # of what is told of a run: not among the figures
 
 
 def given(context: Context, *, path: str, digest: str) -> bytes:
@@ -48,18 +37,20 @@ def train(
     context: Context, *, on: Request, model: str, recipe: str, epochs: int | None, views: str, seed: int, without: bool
 ) -> bytes:
     """An original; `without` what the request names, it is Retrain."""
-    data, chosen = _data(on["data"]), find_recipe(recipe, epochs=epochs, views=views)
-    asked = _split(on, data) if without else None
+    data, chosen = table(on["data"]), find_recipe(recipe, epochs=epochs, views=views)
+    asked, clock = asked_of(on, data) if without else None, Clock()
     network, _ = fit(
         factory(model, data),
         Part(data, asked.retain if asked else data.train, "train"),
         chosen,
         seed=seed,
+        device=device(),
         progress=context.progress,
-        saver=context.slot(),
+        saver=clock.over(context.slot("timed run")),
         interrupted=context.interrupted,
     )
-    return _packed(network, model, data, split=asked.fingerprint if asked else None)
+    made = chosen.describe() | {"seed": seed, "timing": clock.facts()}
+    return packed(network, model, data, split=asked.fingerprint if asked else None, recipe=made)
 
 
 def unlearn(
@@ -72,8 +63,8 @@ def unlearn(
     few: int | Literal["all"],
 ) -> bytes:
     """What a method leaves of the original; a run that failed is a result too."""
-    network = _opened(_only(context), _data(on["data"]))
-    asked = _split(on, network.data, few)
+    network = opened(needed(context), table(on["data"]))
+    asked, clock = asked_of(on, network.data, few), Clock()
     try:
         result = erase_split(
             network.model,
@@ -83,44 +74,44 @@ def unlearn(
             options=options,
             evaluated=False,
             progress=context.progress,
-            savers=(context.slot("probe"), context.slot()),
+            savers=(clock.over(context.slot("timed probe")), clock.over(context.slot("timed run"))),
             interrupted=context.interrupted,
         )
     except UnlearningFailed as failure:
-        return _packed(
-            failure.model or network.model, network.architecture, network.data, method={"failed": failure.cause}
-        )
-    return _packed(result.model, network.architecture, network.data, method=_told(result))
+        told = {"failed": failure.cause, "timing": clock.facts()}
+        return packed(failure.model or network.model, network.architecture, network.data, method=told)
+    return packed(result.model, network.architecture, network.data, method=_told(result, clock))
 
 
 def unlearn_recorded(
     context: Context, *, on: Request, method: str, model: str, recipe: str, epochs: int | None, seed: int
 ) -> bytes:
     """Training that keeps records, and the request thereafter: both in one step, for the records are large."""
-    data = _data(on["data"])
-    asked = _split(on, data)
+    data = table(on["data"])
+    asked = asked_of(on, data)
     network, records = train_recorded(
         data, model, method=method, watch=on["request"], recipe=recipe, epochs=epochs, seed=seed
     )
+    clock = Clock()
     result = erase_split(
         network, asked, method=method, preset="auto", options={"seed": seed}, evaluated=False, records=records
     )
     architecture = f"sisa:5:{model}" if method == "sisa" else model
-    return _packed(result.model, architecture, data, method=_told(result))
+    return packed(result.model, architecture, data, method=_told(result, clock))
 
 
 def score(context: Context, *, on: Request) -> dict[str, Any]:
     """All figures of one network: those of the paper, and forgotten against never-seen `control` records."""
-    network = _opened(_only(context), _data(on["data"]))
-    asked = _split(on, network.data)
-    meta = network.checkpoint.meta
-    told = dict(meta.method) if meta and meta.method else {}
+    network = opened(needed(context), table(on["data"]))
+    asked = asked_of(on, network.data)
+    told = {name: value for name, value in run_of(network).items() if name not in APART}
     return {"split": asked.fingerprint} | asdict(evaluate(network.model, asked)) | _trace(network.model, asked) | told
 
 
-def _only(context: Context) -> bytes:
-    (needed,) = context.inputs.values()
-    return needed
+def run_of(network: Network) -> Mapping[str, Any]:
+    """What the run that left this network told of itself."""
+    meta = network.checkpoint.meta
+    return meta.method if meta and meta.method else {}
 
 
 def _trace(model: nn.Module, asked: Split) -> dict[str, float]:
@@ -133,26 +124,17 @@ def _trace(model: nn.Module, asked: Split) -> dict[str, float]:
     return {"auc": auc(phi, other) if pooled else auc_by_class(phi, y, other, labels)}
 
 
-def _told(result: Result) -> dict[str, Any]:
+def _told(result: Result, clock: Clock) -> dict[str, Any]:
     record = result.record
-    return {
+    told = {
         "samples": result.samples,
-        "seconds": round(result.seconds, 2),
+        "seconds": round(clock.seconds, 2),
         "stopped": record.stopped,
-        "choices": json.loads(json.dumps(record.choices)),
+        "choices": record.choices,
         "warnings": list(record.warnings),
+        "timing": clock.facts(),
+        "read": record.samples,
+        "options": dict(record.options),
     }
-
-
-def _packed(network: nn.Module, architecture: str, data: Data, **facts: Any) -> bytes:
-    with TemporaryDirectory() as folder:
-        path = Path(folder, "network.safetensors")
-        save_checkpoint(path, network.state_dict(), meta=describe(architecture, data, **facts))
-        return read_bytes(path)
-
-
-def _opened(packed: bytes, data: Data) -> Network:
-    with TemporaryDirectory() as folder:
-        path = Path(folder, "network.safetensors")
-        path.write_bytes(packed)
-        return open_network(path, data)
+    plain: dict[str, Any] = json.loads(json.dumps(told))
+    return plain

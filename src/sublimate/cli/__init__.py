@@ -19,7 +19,7 @@ app = typer.Typer(
     pretty_exceptions_enable=False,
     rich_markup_mode="rich",
 )
-for name in ("demo", "train", "erase", "tune", "evaluate", "audit", "methods", "env"):
+for name in ("demo", "train", "erase", "tune", "evaluate", "audit", "bench", "report", "methods", "env"):
     module = import_module(f".{name}", __name__)
     app.command(name, epilog=f"Example: [bold]{module.EXAMPLE}[/bold]")(module.run)
 

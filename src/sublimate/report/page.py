@@ -37,7 +37,7 @@ def render(story: Story) -> str:
 
     evidence = audit_charts(story.audit) if story.audit else []
     drawings = [*evidence, *charts(story)]
-    return _template().render(
+    return find_template("page.html.j2").render(
         story=story,
         summary=summary(story),
         goal=reference(story),
@@ -55,7 +55,8 @@ def render(story: Story) -> str:
     )
 
 
-def _template() -> Template:
+def find_template(name: str) -> Template:
+    """A template of this package, in which everything that is filled in is escaped."""
     from jinja2 import Environment, FunctionLoader, StrictUndefined
 
     here = resources.files(__package__)
@@ -64,7 +65,7 @@ def _template() -> Template:
         loader=loader, autoescape=True, undefined=StrictUndefined, trim_blocks=True, lstrip_blocks=True
     )
     environment.filters.update(count=count, duration=duration, sha256=_sha256)
-    return environment.get_template("page.html.j2")
+    return environment.get_template(name)
 
 
 def summary(story: Story) -> str:

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import copy
+import math
 from abc import ABC, abstractmethod
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import asdict, dataclass, field
@@ -13,7 +14,7 @@ from torch import Tensor, nn
 
 from ..errors import UnlearningFailed
 from ..inference import device_of
-from ..loop import Loop, Measured, Phase, Progress, Saver
+from ..loop import Loop, Measured, Observe, Phase, Progress, Saver
 from ..models.memory import channels_last
 from ..randomness import derive, guarded
 from .card import SCENARIOS, Card
@@ -113,8 +114,12 @@ class Unlearner(ABC):
         progress: Callable[[Progress], None] | None = None,
         saver: Saver | None = None,
         interrupted: Callable[[], bool] = lambda: False,
+        observe: Observe | None = None,
     ) -> Outcome:
-        """Like `unlearn`, with the record of the run; `saver` keeps the state of an unfinished one."""
+        """Like `unlearn`, with the record of the run; `saver` keeps the state of an unfinished one.
+
+        `observe` looks at the network at the end of every epoch: it is told the epochs done and those in all so far.
+        """
         record = Record(method=self.name, options=self.options())
         check_overlap(forget, retain)
         parts = to_part(forget, "forget"), to_part(retain, "retain"), None if val is None else to_part(val, "val")
@@ -134,7 +139,7 @@ class Unlearner(ABC):
                 records=records,
                 factory=factory,
             )
-            self._run(job, record, progress, saver, interrupted)
+            self._run(job, record, progress, saver, interrupted, observe)
         return Outcome(model=job.model, record=record, records=job.records)
 
     def _run(
@@ -144,11 +149,14 @@ class Unlearner(ABC):
         progress: Callable[[Progress], None] | None,
         saver: Saver | None,
         interrupted: Callable[[], bool],
+        observe: Observe | None,
     ) -> None:
         guard = Guard(job) if job.val else None
         # A fresh network is no ruined one: where a method starts anew, only its end is judged.
         judge = None if self.anew else guard
-        loop = Loop(job.model, self.seed, job.meter, judge, progress, saver, interrupted, choices=job.choices)
+        loop = Loop(
+            job.model, self.seed, job.meter, judge, progress, saver, interrupted, choices=job.choices, observe=observe
+        )
         job.model.train(self.norm == "train")
         try:
             loop.run(self.phases(job))
@@ -157,7 +165,8 @@ class Unlearner(ABC):
         if self.anew and guard and (reason := guard()):
             raise UnlearningFailed(reason, "Train for more epochs.", job.model)
         if self.changes:
-            record.choices["confidence_shift"] = round(effect(job), 3)
+            shift = effect(job)
+            record.choices["confidence_shift"] = round(shift, 3) if math.isfinite(shift) else None
         if guard and guard.now < guard.before - 2:
             record.warnings.append(f"Never-seen retained classes lost {guard.before - guard.now:.1f} points.")
         record.samples, record.losses, record.checks = dict(job.meter), loop.history, loop.checks

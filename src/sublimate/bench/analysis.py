@@ -1,0 +1,127 @@
+"""Steps that look at a network: all its figures, its distance to Retrain, the audit's verdict."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import asdict
+from typing import Any
+
+import torch
+from torch import Tensor, nn
+
+from ..audits.auditing import audit
+from ..audits.distances import js
+from ..audits.evaluation import parts as parts_of
+from ..audits.evaluation import scores
+from ..audits.outputs import FAR
+from ..inference import accuracy, auc, auc_by_class, confidence, predict
+from ..networks import Network, versions
+from ..plan import Context
+from ..splits import Part, Split
+from .packing import Few, Request, asked_of, needed, opened, table
+from .steps import run_of
+
+Found = dict[str, Any]
+Parts = dict[str, Tensor]
+MOST_CONFUSED = 10  # classes for which a forgotten class is taken
+
+
+def look(context: Context, *, on: Request, few: Few) -> Found:
+    """Every figure of one network alone, from one pass over each part; and what the run told that made it."""
+    network = opened(needed(context), table(on["data"]))
+    asked = asked_of(on, network.data, few)
+    z, y = outputs(network.model, asked)
+    found = asdict(scores(z, y, asked.named_classes)) | {"auc": _trace(z, y, asked)}
+    return facts(asked) | {
+        "figures": rounded(found),
+        "classes": by_class(z["test"], y["test"], asked.data.classes),
+        "confusion": confusion(z["test"], y["test"], asked.named_classes, asked.data.classes),
+        "run": _made_by(network),
+    }
+
+
+def audited(context: Context, *, on: Request, network: str, original: str, sample: int, seed: int) -> Found:
+    """The verdict of tier 1, and the AUC of the confidence; `network` and `original` name what is needed."""
+    data = table(on["data"])
+    erased, before = (opened(needed(context, name), data) for name in (network, original))
+    asked = asked_of(on, erased.data)
+    found = audit(erased.model, original=before.model, split=asked, tier=1, sample=sample, seed=seed)
+    main = next((test for test in found.tests if test.name == "AUC, confidence"), None)
+    interval = {"auc": main.value, "low": main.low, "high": main.high} if main else {}
+    return {"verdict": found.verdict, "tier": found.tier, "reasons": found.reasons} | rounded(interval)
+
+
+def beside(context: Context, *, on: Request, network: str, reference: str) -> Found:
+    """Mean Jensen–Shannon divergence between what a network and Retrain say of the forgotten records."""
+    data = table(on["data"])
+    asked = asked_of(on, data)
+    p, q = (
+        logits(opened(needed(context, name), data).model, asked.forget_set).double().softmax(1)
+        for name in (network, reference)
+    )
+    return rounded({"js": float(js(p, q).mean())})
+
+
+def outputs(model: nn.Module, asked: Split, sample: int | None = None) -> tuple[Parts, Parts]:
+    """Logits and labels of retained, forgotten and test records, at most `sample` of each."""
+    parts = parts_of(asked, sample)
+    return {part.name: logits(model, part) for part in parts}, {part.name: part.labels for part in parts}
+
+
+def logits(model: nn.Module, part: Part) -> Tensor:
+    """Logits that are numbers: a network that was ruined on the way is shown as it is, and stops nothing."""
+    return predict(model, part).nan_to_num(nan=0.0, posinf=FAR, neginf=-FAR)
+
+
+def facts(asked: Split) -> Found:
+    """Which split, how many records, which versions: of every row."""
+    names = ("forget", "retain", "few", "control")
+    n = {name: len(getattr(asked, name)) for name in names} | {"test": len(asked.data.test)}
+    return {"split": asked.fingerprint, "n": n, "versions": versions()}
+
+
+def by_class(z: Tensor, y: Tensor, classes: tuple[str, ...]) -> dict[str, float]:
+    """Accuracy on each class that has records.
+
+    >>> by_class(torch.eye(2), torch.tensor([0, 0]), ("cat", "dog"))
+    {'cat': 50.0}
+    """
+    return {classes[int(k)]: round(accuracy(z[y == k], y[y == k]), 2) for k in y.unique()}
+
+
+def confusion(z: Tensor, y: Tensor, named: Tensor | None, classes: tuple[str, ...]) -> dict[str, dict[str, float]]:
+    """What the records of each named class are taken for, in percent, the most frequent answers only.
+
+    >>> confusion(torch.eye(2), torch.tensor([0, 0]), torch.tensor([0]), ("cat", "dog"))
+    {'cat': {'cat': 50.0, 'dog': 50.0}}
+    """
+    found = {}
+    for k in [] if named is None else named.tolist():
+        said = z[y == k].argmax(1)
+        counts = torch.bincount(said, minlength=len(classes))
+        often = [int(c) for c in counts.argsort(descending=True, stable=True)[:MOST_CONFUSED] if counts[c]]
+        if often:
+            found[classes[k]] = {classes[c]: round(100 * int(counts[c]) / len(said), 2) for c in often}
+    return found
+
+
+def rounded(found: Mapping[str, float | None]) -> Found:
+    """Figures to six decimals: more are noise."""
+    return {name: None if value is None else round(value, 6) for name, value in found.items()}
+
+
+def _trace(z: Parts, y: Parts, asked: Split) -> float | None:
+    """AUC of φ, forgotten against control; within classes where the request names classes."""
+    control = torch.isin(asked.data.test, asked.control)
+    if not bool(control.any()):
+        return None
+    mine, others = confidence(z["forget"], y["forget"]), confidence(z["test"][control], y["test"][control])
+    if asked.named_classes is None:
+        return auc(mine, others)
+    return auc_by_class(mine, y["forget"], others, y["test"][control])
+
+
+def _made_by(network: Network) -> Found:
+    """What the run told; of a training, its recipe."""
+    meta = network.checkpoint.meta
+    return dict(run_of(network)) or ({"recipe": dict(meta.recipe)} if meta else {})

@@ -1,0 +1,59 @@
+"""Steps that follow a method along its run."""
+
+from __future__ import annotations
+
+import json
+from dataclasses import asdict
+
+from torch import nn
+
+from ..audits.evaluation import scores
+from ..errors import UnlearningFailed
+from ..plan import Context
+from ..splits import Split
+from ..unlearn.presets import configure
+from .analysis import Found, facts, outputs, rounded
+from .packing import Few, Request, asked_of, needed, opened, table
+
+
+def sampled(context: Context, *, on: Request, few: Few, sample: int) -> Found:
+    """The figures of one network on a sample of each part: where a curve begins, or what it should reach."""
+    network = opened(needed(context), table(on["data"]))
+    asked = asked_of(on, network.data, few)
+    return facts(asked) | {"figures": _figures(network.model, asked, sample)}
+
+
+def curve(context: Context, *, on: Request, method: str, preset: str, options: Found, few: Few, sample: int) -> Found:
+    """The figures on a sample after every epoch of a method; those before a kill are kept beside the run's state."""
+    network = opened(needed(context), table(on["data"]))
+    asked, slot = asked_of(on, network.data, few), context.slot("curve")
+    seen: dict[str, Found] = json.loads(slot.load() or b"{}")
+
+    def observe(model: nn.Module, done: float, total: float) -> None:
+        seen[f"{done:.3f}"] = _figures(model, asked, sample)
+        slot.save(json.dumps(seen).encode())
+
+    observe(network.model, 0.0, 0.0)
+    failed, shared = None, (context.progress, context.slot("probe"), context.interrupted)
+    try:
+        unlearner, _ = configure(method, preset, options, network.model, asked, *shared)
+        unlearner.run(
+            network.model,
+            asked.forget_set,
+            asked.few_set,
+            ratios=asked.ratios,
+            val=asked.val_set,
+            progress=context.progress,
+            saver=context.slot(),
+            interrupted=context.interrupted,
+            observe=observe,
+        )
+    except UnlearningFailed as failure:
+        failed = failure.cause
+    points = [{"epoch": float(epoch), "figures": seen[epoch]} for epoch in sorted(seen, key=float)]
+    return facts(asked) | {"points": points, "failed": failed}
+
+
+def _figures(model: nn.Module, asked: Split, sample: int) -> Found:
+    z, y = outputs(model, asked, sample)
+    return rounded(asdict(scores(z, y, asked.named_classes)))

@@ -1,0 +1,138 @@
+"""`sublimate bench`: declared experiments, run, continued and rendered."""
+
+from __future__ import annotations
+
+from pathlib import Path
+from typing import TYPE_CHECKING, Annotated
+
+import typer
+
+from ..errors import UsageError
+from .common import RUN, Json, Quiet, signals, start
+from .ui import Ui
+
+if TYPE_CHECKING:
+    from ..bench.kinds import EditionName
+    from ..bench.running import Finished
+    from ..bench.schema import Experiment
+
+EXAMPLE = "sublimate bench full-class/cifar10 --edition cpu --seeds 3 --only original,retrain,siamese"
+
+
+def run(
+    experiment: Annotated[
+        str | None, typer.Argument(help="An id, the first part of one, all, or a TOML file of your own.")
+    ] = None,
+    edition: Annotated[
+        str, typer.Option("--edition", help="smoke (minutes), cpu (hours), paper (the paper's own settings).")
+    ] = "smoke",
+    seeds: Annotated[int, typer.Option("--seeds", min=1, help="Networks trained for each setting.")] = 3,
+    only: Annotated[str, typer.Option("--only", help="Methods, or labels of lines, with commas between.")] = "",
+    out: Annotated[Path | None, typer.Option("--out", help="Folder of results; by default results/EDITION.")] = None,
+    dry_run: Annotated[bool, typer.Option("--dry-run", help="Say what it would cost, and stop.")] = False,
+    list_: Annotated[bool, typer.Option("--list", help="Every experiment, and stop.")] = False,
+    cluster: Annotated[
+        str | None, typer.Option("--cluster", metavar="ADDRESS", help="A Ray cluster, or local: Ray on this machine.")
+    ] = None,
+    threads: Annotated[int, typer.Option("--threads", min=1, help="Of every step.", rich_help_panel=RUN)] = 1,
+    json: Json = False,
+    quiet: Quiet = False,
+) -> None:
+    """Run experiments and render them; stopped or killed, the same command continues."""
+    if list_:
+        _list(Ui(json=json, quiet=quiet))
+        return
+    if experiment is None:
+        raise UsageError("No experiment is named.", "Give an id (--list shows them), all, or a TOML file.")
+    from ..bench.experiments import find
+
+    wanted, chosen = find(experiment), _edition(edition)
+    methods = [name.strip() for name in only.split(",") if name.strip()]
+    ui, _ = start(None, "cpu", json, quiet)
+    folder = out or Path("results") / chosen
+    if dry_run:
+        _price(ui, wanted, chosen, seeds, methods, threads)
+        return
+    _run(ui, wanted, chosen, seeds, methods, threads, cluster, folder)
+
+
+def _list(ui: Ui) -> None:
+    from rich.box import SIMPLE_HEAD
+    from rich.markup import escape
+    from rich.table import Table
+
+    from ..bench.experiments import listed
+    from ..bench.kinds import EDITIONS
+
+    table = Table("id", "what", "in the paper", box=SIMPLE_HEAD)
+    table.columns[0].no_wrap, table.columns[0].min_width = True, max(len(e.id) for e in listed())
+    told = [
+        {"id": e.id, "title": e.title, "source": e.source, "editions": [n for n in EDITIONS if any(e.pairs(n))]}
+        for e in listed()
+    ]
+    for one in told:
+        table.add_row(*(escape(str(one[name])) for name in ("id", "title", "source")))
+    ui.say(table)
+    ui.result({"experiments": told})
+
+
+def _edition(name: str) -> EditionName:
+    from ..bench.kinds import EDITIONS
+    from ..errors import unknown
+
+    for known in EDITIONS:
+        if known == name:
+            return known
+    raise unknown(UsageError, "edition", [name], EDITIONS)
+
+
+def _price(
+    ui: Ui, wanted: list[Experiment], edition: EditionName, seeds: int, methods: list[str], threads: int
+) -> None:
+    from ..bench.planning import plan
+    from ..bench.pricing import costs, priced
+    from ..bench.running import steps_of
+    from ..store import Store
+    from .benching import duration
+
+    planned = plan(wanted, edition, seeds, methods, threads)
+    found = priced(steps_of(planned), Store(), costs(planned))
+    ui.say(f"{len(planned)} rows, edition {edition}: {found.todo} steps to do, {found.done} done.")
+    ui.say(f"At most {found.images:,} images pass through a network: about {duration(found.seconds)} on one core here.")
+    told = {"rows": len(planned), "done": found.done, "todo": found.todo, "images": found.images}
+    ui.result(told | {"minutes": round(found.seconds / 60, 1)})
+
+
+def _run(
+    ui: Ui,
+    wanted: list[Experiment],
+    edition: EditionName,
+    seeds: int,
+    methods: list[str],
+    threads: int,
+    cluster: str | None,
+    folder: Path,
+) -> None:
+    from ..bench.running import bench
+    from .benching import render, shown
+
+    workers = {None: "local", "local": "local-ray"}.get(cluster, cluster) or "local"
+    with signals() as interrupted, shown(ui, wanted, edition, seeds, methods, threads) as progress:
+        finished = bench(
+            wanted, edition=edition, seeds=seeds, folder=folder, only=methods, threads=threads, workers=workers,
+            progress=progress, interrupted=interrupted,
+        )  # fmt: skip
+    written = render(ui, finished.results, {one.id for one in wanted}, folder)
+    ui.say(f"Rows, tables and figures: {folder}")
+    failed = {name: str(error) for name, error in finished.failed.items()}
+    ui.result({"out": str(folder), "rows": len(finished.results.rows), "written": written, "failed": failed})
+    _complain(ui, finished)
+
+
+def _complain(ui: Ui, finished: Finished) -> None:
+    for error in finished.failed.values():
+        ui.warn(str(error))
+    if finished.skipped:
+        ui.warn(f"{len(finished.skipped)} steps needed one of these, and were left out.")
+    for error in finished.failed.values():
+        raise typer.Exit(error.exit_code)

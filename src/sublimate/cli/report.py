@@ -1,0 +1,33 @@
+"""`sublimate report`: one page about a folder of results."""
+
+from __future__ import annotations
+
+from pathlib import Path
+from typing import Annotated
+
+import typer
+
+from .common import Json, Quiet
+from .ui import Ui
+
+EXAMPLE = "sublimate report results/smoke --out report.html"
+
+
+def run(
+    folder: Annotated[Path, typer.Argument(metavar="DIR", help="A folder that `sublimate bench` has written.")],
+    out: Annotated[Path, typer.Option("--out", help="The page (HTML), which needs nothing beside it.")] = Path(
+        "report.html"
+    ),
+    json: Json = False,
+    quiet: Quiet = False,
+) -> None:
+    """Write one self-contained page: which method, how near to Retrain, what verdict, at what cost."""
+    from ..bench.results import read
+    from ..files import check_writable, sha256
+    from ..report.bench_page import write
+
+    ui = Ui(json=json, quiet=quiet)
+    check_writable(out)
+    write(read(folder), out)
+    ui.say(f"Written: {out}")
+    ui.result({"out": str(out), "sha256": sha256(out)})

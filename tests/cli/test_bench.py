@@ -1,0 +1,152 @@
+"""`sublimate bench` and `sublimate report` as a user types them."""
+
+from __future__ import annotations
+
+import json
+import subprocess
+import sys
+
+import numpy as np
+import pytest
+
+from sublimate.bench.experiments import listed
+from sublimate.cli.benching import duration
+from sublimate.testing.toy import quadrants
+
+OWN = """
+id = "own/toy"
+title = "A test with [red]markup[/red] in its title"
+measures = ["acc_dr", "acc_df", "ta_dr", "ta_df", "mia"]
+[[settings]]
+scenario = "full-class"
+[settings.smoke]
+data = "toy.npz"
+request = "class:b"
+model = "small-cnn"
+recipe = "fast"
+epochs = 2
+views = "simple"
+few = 60
+[[methods]]
+name = "original"
+label = "Original"
+[[methods]]
+name = "retrain"
+label = "Retrain"
+[[methods]]
+name = "siamese"
+label = "Siamese"
+preset = "paper"
+set = { lr = 1e-2, epochs = 2 }
+"""
+
+
+@pytest.fixture
+def own(tmp_path, monkeypatch):
+    """A folder with data and an experiment of one's own, and a cache that is empty."""
+    (x, y), (u, v) = quadrants(240, 0), quadrants(120, 1)
+    np.savez(tmp_path / "toy.npz", x_train=x[:, 0], y_train=y, x_test=u[:, 0], y_test=v, classes=np.array(list("abcd")))
+    (tmp_path / "own.toml").write_text(OWN)
+    monkeypatch.setenv("SUBLIMATE_CACHE", str(tmp_path / "cache"))
+    monkeypatch.chdir(tmp_path)
+    return tmp_path
+
+
+def test_list_prints_every_id(call):
+    code, out, _ = call("bench", "--list")
+    assert code == 0
+    for experiment in listed():
+        assert f" {experiment.id} " in out
+    code, out, _ = call("bench", "--list", "--json")
+    assert [one["id"] for one in json.loads(out)["experiments"]] == [e.id for e in listed()]
+
+
+@pytest.mark.parametrize("words", ["--help", "bench --help", "report --help", "bench --list"])
+def test_torch_is_not_imported_to_tell_about_commands(words):
+    code = f"""
+import sys
+from sublimate import cli
+sys.argv = ["sublimate", *{words.split()!r}]
+try:
+    cli.main()
+except SystemExit as stop:
+    assert not stop.code
+assert "torch" not in sys.modules
+"""
+    found = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True)
+    assert found.returncode == 0, found.stderr
+    assert "sublimate" in found.stdout or "full-class" in found.stdout
+
+
+@pytest.mark.parametrize(
+    ("words", "code", "says"),
+    [
+        (["bench"], 2, "No experiment is named."),
+        (["bench", "full-clas/cifar10"], 2, "full-class/cifar10"),
+        (["bench", "runtime", "--edition", "gpu"], 2, "Known, nearest first"),
+        (["bench", "runtime", "--only", "siamesse"], 2, "siamese"),
+        (["bench", "missing.toml"], 3, "missing.toml"),
+        (["report", "nowhere"], 3, "rows.jsonl"),
+    ],
+)
+def test_refusals(words, code, says, call, own):
+    found, _, err = call(*words)
+    assert (found, says in err) == (code, True), err
+    assert not (own / "results").exists()
+
+
+def test_the_price_before_it_starts(call, own):
+    code, out, _ = call("bench", "own.toml", "--seeds", "2", "--dry-run", "--json")
+    assert code == 0
+    told = json.loads(out)
+    # For each seed two trainings, one run, three looks, three audits, and two networks beside Retrain.
+    assert (told["rows"], told["done"], told["todo"]) == (6, 0, 22)
+    assert told["images"] > 0 and told["minutes"] >= 0
+    assert not (own / "results").exists()
+    code, out, _ = call("bench", "own.toml", "--seeds", "2", "--dry-run")
+    assert "22 steps to do, 0 done" in out
+    assert "on one core here" in " ".join(out.split())
+
+
+def test_an_experiment_of_ones_own_from_run_to_page(call, own):
+    code, out, err = call("bench", "own.toml", "--seeds", "1")
+    assert code == 0, err
+    assert "Siamese" in out and "[red]markup[/red]" in out
+    assert "results/smoke" in out
+    assert "11/11 steps" in err
+    folder = own / "results" / "smoke"
+    assert len((folder / "rows.jsonl").read_text().splitlines()) == 3
+    assert {path.suffix for path in (folder / "tables").iterdir()} == {".md", ".tex", ".csv"}
+    assert any((folder / "figures").iterdir())
+    rows = (folder / "rows.jsonl").read_bytes()
+    code, out, err = call("bench", "own.toml", "--seeds", "1", "--json")
+    assert code == 0
+    told = json.loads(out)
+    assert (told["rows"], told["failed"]) == (3, {})
+    assert (folder / "rows.jsonl").read_bytes() == rows
+    code, out, err = call("bench", "own.toml", "--seeds", "1", "--dry-run", "--json")
+    assert json.loads(out)["todo"] == 0
+    code, out, err = call("report", folder, "--out", own / "page.html", "--json")
+    assert code == 0, err
+    assert (own / "page.html").read_text().lstrip().lower().startswith("<!doctype html>")
+
+
+def test_quiet_says_nothing(call, own):
+    code, out, err = call("bench", "own.toml", "--seeds", "1", "--only", "original", "--quiet", "--out", "there")
+    assert (code, out, err) == (0, "", "")
+    assert (own / "there" / "rows.jsonl").exists()
+
+
+def test_a_failed_step_is_told_and_ends_the_command_with_its_code(call, own):
+    (own / "own.toml").write_text(
+        OWN.replace('name = "siamese"', 'name = "sisa"').replace("set = { lr = 1e-2, epochs = 2 }", "")
+    )
+    code, out, err = call("bench", "own.toml", "--seeds", "1", "--json")
+    assert code == 3
+    assert len(json.loads(out)["failed"]) == 1
+    assert "sisa" in err
+    assert len((own / "results" / "smoke" / "rows.jsonl").read_text().splitlines()) == 2
+
+
+def test_durations():
+    assert [duration(s) for s in (89.4, 90, 5399, 5400)] == ["89 s", "2 min", "90 min", "1.5 h"]
