@@ -25,10 +25,11 @@ ROW: dict[str, Any] = {
     "audit": {"verdict": "FAIL", "tier": 1, "reasons": ["a trace"], "auc": 0.53, "low": 0.52, "high": 0.54},
     "failed": None, "stopped": "all epochs done", "command": "sublimate erase --data cifar10",
 }  # fmt: skip
-WHERE: dict[str, Any] = {"edition": "cpu", "scenario": "full-class", "views": "simple", "label": "Siamese", "seed": 0}
-TIMING = Timing(
-    experiment="full-class/cifar10", **WHERE, model="he-resnet8", seconds=12.5, threads=1, host="here", at="2026-01-01"
-)
+WHERE: dict[str, Any] = {
+    "edition": "cpu", "scenario": "full-class", "data": "cifar10", "model": "he-resnet8", "views": "simple",
+    "label": "Siamese", "seed": 0,
+}  # fmt: skip
+TIMING = Timing(experiment="full-class/cifar10", **WHERE, seconds=12.5, threads=1, host="here", at="2026-01-01")
 POINTS = Points(experiment="analysis/tsne", **WHERE, points=((0.25, -1.5, 0, 9), (3.0, 4.0, 1, 0)))
 
 

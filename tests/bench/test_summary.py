@@ -76,8 +76,9 @@ def row(label: str, seed: int = 0, **facts: object) -> Row:
 
 def timing(label: str, seconds: float, seed: int = 0, **facts: object) -> Timing:
     usual = {
-        "experiment": "own/digits", "edition": "smoke", "scenario": "random", "views": "none", "model": "small-cnn",
-        "label": label, "seed": seed, "seconds": seconds, "threads": 1, "host": "here", "at": "then",
+        "experiment": "own/digits", "edition": "smoke", "scenario": "random", "data": "digits", "views": "none",
+        "model": "small-cnn", "label": label, "seed": seed, "seconds": seconds, "threads": 1,
+        "host": "here", "at": "then",
     }  # fmt: skip
     return Timing(**(usual | facts))
 

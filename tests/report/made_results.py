@@ -226,8 +226,8 @@ def clouds() -> Iterator[dict[str, Any]]:
                     [round(jitter.gauss(x, wide), 2), round(jitter.gauss(y, wide), 2), group, number]
                     for _ in range(100)
                 ]
-        yield {"experiment": "analysis/tsne", "edition": "cpu", "scenario": scenario, "views": views, "label": label,
-               "seed": 0, "points": points}  # fmt: skip
+        yield {"experiment": "analysis/tsne", "edition": "cpu", "scenario": scenario, "data": "cifar10",
+               "model": "he-resnet8", "views": views, "label": label, "seed": 0, "points": points}  # fmt: skip
 
 
 def runtimes() -> list[dict[str, Any]]:
@@ -238,7 +238,7 @@ def runtimes() -> list[dict[str, Any]]:
 def timing(row: dict[str, Any]) -> dict[str, Any]:
     slow = {"he-resnet20": 2.9, "he-resnet32": 4.6}.get(row["model"], 1.0)
     seconds = round(METHODS.get(row["label"], METHODS["Siamese"])[1] * slow * (1 + 0.04 * row["seed"]), 2)
-    kept = {key: row[key] for key in ("experiment", "edition", "scenario", "views", "model", "label", "seed")}
+    kept = {key: row[key] for key in ("experiment", "edition", "scenario", "data", "views", "model", "label", "seed")}
     return kept | {"seconds": seconds, "threads": 2, "host": "bench-1", "at": "2026-01-01T00:00:00+00:00"}
 
 

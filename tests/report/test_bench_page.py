@@ -113,8 +113,8 @@ def tiny(made: Results, near: str = "Near", **more: object) -> Results:
                 )
             )  # fmt: skip
     timings = [
-        Timing(experiment="own/tiny", edition="cpu", scenario="full-class", views="simple", model="he-resnet8",
-               label=label, seed=0, seconds=seconds, threads=2, host="h", at="t")
+        Timing(experiment="own/tiny", edition="cpu", scenario="full-class", data="cifar10", views="simple",
+               model="he-resnet8", label=label, seed=0, seconds=seconds, threads=2, host="h", at="t")
         for label, seconds in (("Retrain", 100.0), (near, 20.0), ("SCRUB", 50.0))
     ]  # fmt: skip
     return Results(rows=tuple(rows), timings=tuple(timings), experiments={"own/tiny": experiment})

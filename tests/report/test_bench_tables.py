@@ -36,11 +36,11 @@ def made_up(experiment: Experiment, **facts: object) -> Summary:
     rows, timings, scores = [], [], experiment.kind == "scores"
     for place, (setting, case, method) in enumerate(experiment.pairs("cpu")):
         where = {"experiment": experiment.id, "edition": "cpu", "scenario": setting.scenario, "views": case.views}
-        where |= {"model": case.model, "label": method.label}
+        where |= {"data": case.data, "model": case.model, "label": method.label}
         for seed in range(3):
             figures, gaps = measured(experiment, place, seed)
             usual = where | {
-                "kind": experiment.kind, "data": case.data, "request": case.request, "method": method.name,
+                "kind": experiment.kind, "request": case.request, "method": method.name,
                 "preset": method.preset, "options": method.chosen("cpu"), "few": None, "seed": seed,
                 "seeds": {"train": seed}, "split": "f00d", "versions": {}, "n": {}, "figures": figures,
                 "gap": gaps if scores else None, "average_gap": 12.345 if scores else None,

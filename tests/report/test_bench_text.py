@@ -58,8 +58,8 @@ def row(label: str, seed: int = 0, method: str | None = None, **facts: object) -
 
 def timing(label: str, seconds: float) -> Timing:
     return Timing(
-        experiment="own/digits", edition="smoke", scenario="random", views="none", model="small-cnn", label=label,
-        seed=0, seconds=seconds, threads=1, host="here", at="then",
+        experiment="own/digits", edition="smoke", scenario="random", data="digits", views="none", model="small-cnn",
+        label=label, seed=0, seconds=seconds, threads=1, host="here", at="then",
     )  # fmt: skip
 
 

@@ -71,8 +71,9 @@ class Timing(Declared):
     experiment: Id
     edition: EditionName
     scenario: str
-    views: str
+    data: str
     model: str
+    views: str
     label: str
     seed: int
     seconds: Finite
@@ -87,6 +88,8 @@ class Points(Declared):
     experiment: Id
     edition: EditionName
     scenario: str
+    data: str
+    model: str
     views: str
     label: str
     seed: int

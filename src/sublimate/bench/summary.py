@@ -99,8 +99,7 @@ def _distance(line: Line, measure: str) -> float | None:
 
 
 def _seconds(row: Row, clocks: list[Timing]) -> float | None:
-    key = (row.edition, row.scenario, row.model, row.views, row.label)
-    taken = [t.seconds for t in clocks if (t.edition, t.scenario, t.model, t.views, t.label) == key]
+    taken = [t.seconds for t in clocks if t.label == row.label and _where(t) == _where(row)]
     return median(taken) if taken else None
 
 
@@ -116,8 +115,8 @@ def _filled(cell: Cell) -> bool:
     return cell.measured is not None or cell.reported is not None
 
 
-def _where(row: Row) -> Where:
-    return Where(row.edition, row.scenario, row.data, row.model, row.views)
+def _where(one: Row | Timing) -> Where:
+    return Where(one.edition, one.scenario, one.data, one.model, one.views)
 
 
 def _declared(known: Sequence[K_]) -> Callable[[K_], tuple[int, K_]]:
