@@ -1,4 +1,4 @@
-"""What the pages say is so: their Python runs, their commands parse, their tables and paths are true."""
+"""What the pages say is so: their Python and commands run, all commands parse, their tables and paths are true."""
 
 from __future__ import annotations
 
@@ -18,7 +18,7 @@ import typer
 import sublimate as sm
 from sublimate import errors
 from sublimate.audits.result import Audit, Verdict
-from sublimate.cli import app
+from sublimate.cli import app, main
 from sublimate.request import parse
 from sublimate.unlearn import METHODS
 
@@ -30,7 +30,7 @@ COMMANDS = typer.main.get_command(app)
 
 class Block(NamedTuple):
     language: str
-    path: str  # the file that the block shows, if it shows one
+    path: str  # the file that the block shows, or `run` where its commands are to be run
     text: str
     line: int
 
@@ -52,14 +52,33 @@ def parse_only(words: list[str]) -> None:
 
 
 def run_blocks(page: Path, monkeypatch: pytest.MonkeyPatch) -> dict[str, Any]:
-    """Run a page from top to bottom in the current folder; a block that shows a file becomes that module."""
+    """Run a page from top to bottom in the current folder: its Python, and the commands in blocks of `sh run`.
+
+    A block that shows a file becomes that file, and if it is Python, that module.
+    """
     names: dict[str, Any] = {"__name__": page.stem}
     for block in blocks(page.read_text(encoding="utf-8")):
         if block.language == "python" and block.path:
             load_as_module(Path(block.path), block.text, monkeypatch)
         elif block.language == "python":
             exec(compile("\n" * block.line + block.text, page.name, "exec"), names)  # so that line numbers are right
+        elif block.language == "toml" and block.path:
+            Path(block.path).write_text(block.text, encoding="utf-8")
+        elif (block.language, block.path) == ("sh", "run"):
+            run_commands(block.text, monkeypatch)
     return names
+
+
+def run_commands(shell: str, monkeypatch: pytest.MonkeyPatch) -> None:
+    """Run the commands in this process; each ends with 0, or with the code that its comment announces."""
+    for line in shell.replace("\\\n", " ").splitlines():
+        if not (words := shlex.split(line, comments=True)):
+            continue
+        announced = re.search(r"# ends with code (\d+)", line)
+        monkeypatch.setattr(sys, "argv", words)
+        with pytest.raises(SystemExit) as stop:
+            main()
+        assert (stop.value.code or 0) == (int(announced[1]) if announced else 0), line
 
 
 def load_as_module(path: Path, text: str, monkeypatch: pytest.MonkeyPatch) -> Any:
@@ -82,7 +101,7 @@ def _own_folder(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Iterator[Non
 
 
 @pytest.mark.parametrize("page", PAGES[1:], ids=lambda page: page.name)
-def test_the_python_on_a_page_runs(page: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_a_page_runs(page: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     run_blocks(page, monkeypatch)
 
 

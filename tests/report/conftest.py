@@ -1,10 +1,9 @@
 from __future__ import annotations
 
-import runpy
 from collections.abc import Callable
-from pathlib import Path
 
 import pytest
+from made_results import lay_down
 
 from sublimate.audits.result import Audit, Compute, Gate, Skipped, Test, Worst
 from sublimate.bench.results import Results, read
@@ -83,5 +82,4 @@ def made_up() -> MakeAudit:
 @pytest.fixture(scope="session")
 def made_results(tmp_path_factory: pytest.TempPathFactory) -> Results:
     """Results of all kinds, many methods and three seeds, nothing of them measured."""
-    made = runpy.run_path(str(Path(__file__).with_name("made_results.py")))
-    return read(made["lay_down"](tmp_path_factory.mktemp("results")))
+    return read(lay_down(tmp_path_factory.mktemp("results")))

@@ -7,17 +7,16 @@ import hashlib
 import json
 import re
 from dataclasses import replace
-from html.parser import HTMLParser
 from itertools import pairwise
 
 import pytest
+from parsed_page import Parsed
 from plotly.offline import get_plotlyjs
 
 from sublimate.bench.experiments import parse
 from sublimate.bench.results import Audited, Results, Timing
 from sublimate.report.bench_page import render, write
 
-VOID = {"meta", "br", "img", "link", "input", "hr"}
 HOSTILE = [
     "<script>hacked()</script>", "<img src=x onerror=hacked()>", "</style><script>hacked()</script>", "{{ 7*7 }}",
     "{% raw %}", "</script><script>hacked()</script>", "<svg onload=hacked()>", "'; hacked(); '", '" onclick="hacked()',
@@ -44,37 +43,6 @@ reported.full-class = {{ acc_dr = 91.5 }}
 name = "scrub"
 label = "SCRUB"
 """
-
-
-class Parsed(HTMLParser):
-    """Elements with their attributes and the text inside them; every tag must be closed."""
-
-    def __init__(self, page: str) -> None:
-        super().__init__()
-        self.elements: list[tuple[str, dict[str, str | None], list[str]]] = []
-        self._open: list[tuple[str, dict[str, str | None], list[str]]] = []
-        self.feed(page)
-        assert not self._open, "a tag stays open"
-
-    def handle_starttag(self, tag, attrs):
-        self.elements.append((tag, dict(attrs), []))
-        if tag not in VOID:
-            self._open.append(self.elements[-1])
-
-    def handle_endtag(self, tag):
-        assert self._open.pop()[0] == tag
-
-    def handle_data(self, data):
-        for _, _, inside in self._open:
-            inside.append(data)
-
-    def all(self, *tags: str, **wanted: str) -> list[tuple[dict[str, str | None], str]]:
-        named = {name.rstrip("_"): value for name, value in wanted.items()}
-        found = [entry for entry in self.elements if entry[0] in tags and named.items() <= entry[1].items()]
-        return [(attrs, " ".join("".join(text).split())) for _, attrs, text in found]
-
-    def texts(self, *tags: str, **wanted: str) -> list[str]:
-        return [text for _, text in self.all(*tags, **wanted)]
 
 
 def own(page: str) -> str:

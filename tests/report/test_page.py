@@ -3,13 +3,13 @@ import copy
 import hashlib
 import json
 import re
-from html.parser import HTMLParser
 from itertools import pairwise
 from pathlib import Path
 
 import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
+from parsed_page import Parsed
 from plotly.offline import get_plotlyjs
 
 from sublimate.audits.evaluation import MEANING, Scores
@@ -19,41 +19,6 @@ from sublimate.report.rows import Row, Story
 from sublimate.unlearn.base import Record
 
 HOSTILE = """<script>alert("1")</script><img src=x onerror='y'>{{ 7*7 }}{% raw %}[red]&amp;--></style>"""
-VOID = {"meta", "br", "img", "link", "input", "hr"}
-
-
-class Parsed(HTMLParser):
-    """Tags in order, with their attributes and the text directly and indirectly inside."""
-
-    def __init__(self, page: str) -> None:
-        super().__init__()
-        self.tags: list[tuple[str, dict[str, str | None], list[str]]] = []
-        self._open: list[tuple[str, dict[str, str | None], list[str]]] = []
-        self.feed(page)
-        assert not self._open, "a tag stays open"
-
-    def handle_starttag(self, tag: str, attrs: list[tuple[str, str | None]]) -> None:
-        self.tags.append((tag, dict(attrs), []))
-        if tag not in VOID:
-            self._open.append(self.tags[-1])
-
-    def handle_endtag(self, tag: str) -> None:
-        assert self._open.pop()[0] == tag
-
-    def handle_data(self, data: str) -> None:
-        for _, _, inside in self._open:
-            inside.append(data)
-
-    def all(self, *tags: str, **attributes: str) -> list[tuple[str, dict[str, str | None], str]]:
-        wanted = {name.rstrip("_"): value for name, value in attributes.items()}
-        return [
-            (tag, attrs, "".join(text).strip())
-            for tag, attrs, text in self.tags
-            if tag in tags and wanted.items() <= attrs.items()
-        ]
-
-    def texts(self, *tags: str, **attributes: str) -> list[str]:
-        return [text for _, _, text in self.all(*tags, **attributes)]
 
 
 def own(page: str) -> str:
@@ -139,7 +104,7 @@ def parsed(page: str) -> Parsed:
 
 
 def policy(page: str) -> dict[str, list[str]]:
-    (meta,) = [attrs for _, attrs, _ in Parsed(own(page)).all("meta") if "http-equiv" in attrs]
+    (meta,) = [attrs for attrs, _ in Parsed(own(page)).all("meta") if "http-equiv" in attrs]
     assert meta["http-equiv"] == "Content-Security-Policy"
     rules = [rule.split() for rule in (meta["content"] or "").split(";")]
     return {name: sources for name, *sources in rules}
@@ -161,7 +126,7 @@ def test_policy_allows_nothing_else(page: str) -> None:
 @pytest.mark.parametrize("story", [example(), hostile()], ids=["example", "hostile"])
 def test_nothing_is_loaded(story: Story) -> None:
     page = own(render(story))
-    for tag, attributes, _ in Parsed(page).tags:
+    for tag, attributes, _ in Parsed(page).elements:
         assert tag not in ("link", "img", "iframe", "object", "embed", "a", "base", "form")
         assert not {"src", "href", "srcset", "data", "action"} & attributes.keys()
         assert not [name for name in attributes if name.startswith("on")]
@@ -172,7 +137,7 @@ def test_nothing_is_loaded(story: Story) -> None:
 
 def test_hostile_text_stays_text() -> None:
     parsed = Parsed(own(render(hostile())))
-    assert [attrs.get("type") for _, attrs, _ in parsed.all("script")] == ["application/json", None, None]
+    assert [attrs.get("type") for attrs, _ in parsed.all("script")] == ["application/json", None, None]
     for tag in ("h1", "title", "code", "li"):
         assert HOSTILE in parsed.texts(tag)
     assert parsed.texts("th", scope="row")[0] == HOSTILE
@@ -181,7 +146,7 @@ def test_hostile_text_stays_text() -> None:
 
 
 def test_charts_survive_hostile_names() -> None:
-    ((_, _, text),) = Parsed(own(render(hostile()))).all("script", type="application/json")
+    ((_, text),) = Parsed(own(render(hostile()))).all("script", type="application/json")
     assert "<" not in text
     names = [trace["name"] for chart in json.loads(text) for trace in chart["data"]]
     assert names and not any("<" in name for name in names)
@@ -204,7 +169,7 @@ def test_one_erased_network_is_not_the_nearest_of_anything() -> None:
 
 
 def test_yardsticks_are_set_apart(parsed: Parsed) -> None:
-    kinds = [attrs["class"] for _, attrs, _ in parsed.all("tr") if "class" in attrs]
+    kinds = [attrs["class"] for attrs, _ in parsed.all("tr") if "class" in attrs]
     assert kinds == ["original", "reference", "erased", "erased"]
 
 
@@ -249,23 +214,23 @@ def test_facts_notes_and_command(parsed: Parsed) -> None:
 
 
 def test_reachable_without_eyes_or_mouse(parsed: Parsed) -> None:
-    levels = [int(tag[1]) for tag, _, _ in parsed.all("h1", "h2", "h3", "h4")]
+    levels = [int(tag[1]) for tag, _, _ in parsed.elements if tag in ("h1", "h2", "h3", "h4")]
     assert levels[0] == 1 and levels.count(1) == 1
     assert all(after <= before + 1 for before, after in pairwise(levels))
     assert parsed.all("html", lang="en") and parsed.texts("title") == ["Three classes"]
     assert len(parsed.all("caption")) == len(parsed.all("table"))
-    assert all(attrs.get("scope") in ("row", "col") for _, attrs, _ in parsed.all("th"))
+    assert all(attrs.get("scope") in ("row", "col") for attrs, _ in parsed.all("th"))
     pictures = parsed.all("div", role="img")
-    assert len(pictures) == 3 and all(attrs["aria-label"] for _, attrs, _ in pictures)
-    assert all("tabindex" in attrs for _, attrs, _ in parsed.all("div", class_="scroll"))
-    labels = {attrs["aria-labelledby"] for _, attrs, _ in parsed.all("section")}
-    assert labels == {attrs["id"] for _, attrs, _ in parsed.all("h2")}
+    assert len(pictures) == 3 and all(attrs["aria-label"] for attrs, _ in pictures)
+    assert all("tabindex" in attrs for attrs, _ in parsed.all("div", class_="scroll"))
+    labels = {attrs["aria-labelledby"] for attrs, _ in parsed.all("section")}
+    assert labels == {attrs["id"] for attrs, _ in parsed.all("h2")}
     assert parsed.all("noscript")
 
 
 def test_each_chart_has_its_place(parsed: Parsed) -> None:
-    ((_, _, text),) = parsed.all("script", type="application/json")
-    places = [attrs["id"] for _, attrs, _ in parsed.all("div", class_="chart")]
+    ((_, text),) = parsed.all("script", type="application/json")
+    places = [attrs["id"] for attrs, _ in parsed.all("div", class_="chart")]
     assert places == [f"chart-{n}" for n in range(len(json.loads(text)))]
 
 
