@@ -186,9 +186,18 @@ def test_the_method_of_contributing_is_found_by_its_name(monkeypatch: pytest.Mon
 
 
 @pytest.mark.parametrize("example", sorted((ROOT / "examples").glob("*.py")), ids=lambda path: path.name)
-def test_an_example_runs(example: Path, capsys: pytest.CaptureFixture[str]) -> None:
+def test_an_example_runs(example: Path, capsys: pytest.CaptureFixture[str], monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(sys, "argv", [str(example)])
     runpy.run_path(str(example), run_name="__main__")
     assert "after" in capsys.readouterr().out
+    assert not any(Path().iterdir())  # nothing is left where it ran
+
+
+def test_the_withdrawal_leaves_a_network_and_a_page_in_a_given_folder(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(sys, "argv", ["withdrawal.py", "given"])
+    runpy.run_path(str(ROOT / "examples" / "withdrawal.py"), run_name="__main__")
+    assert {path.name for path in Path("given").iterdir()} == {"photos", "erased.pt", "report.html"}
+    assert "mira-0" not in Path("given/report.html").read_text(encoding="utf-8")  # records are counted, not named
 
 
 def test_the_licence_is_whole() -> None:
