@@ -31,23 +31,28 @@ class Audited(Declared):
     high: Finite | None = None
 
 
-class Row(Declared):
-    """One network of one experiment: how it was made and all its figures."""
+class Placed(Declared):
+    """Where something that was found belongs: the setting, the line of its table, the seed."""
 
-    kind: Kind
     experiment: Id
     edition: EditionName
     scenario: str
     data: str
     model: str
     views: str
+    label: str
+    seed: int
+
+
+class Row(Placed):
+    """One network of one experiment: how it was made and all its figures."""
+
+    kind: Kind
     request: str
     method: str
-    label: str
     preset: str
     options: dict[str, Any]
     few: Few | None
-    seed: int
     seeds: dict[str, int]
     split: str
     versions: dict[str, str]
@@ -65,34 +70,18 @@ class Row(Declared):
     command: str = ""
 
 
-class Timing(Declared):
+class Timing(Placed):
     """What is not determined: how long the method alone took, where and when."""
 
-    experiment: Id
-    edition: EditionName
-    scenario: str
-    data: str
-    model: str
-    views: str
-    label: str
-    seed: int
     seconds: Finite
     threads: int
     host: str
     at: str
 
 
-class Points(Declared):
+class Points(Placed):
     """Views of records in the plane: x, y, group (0 retained, 1 forgotten), number of the record."""
 
-    experiment: Id
-    edition: EditionName
-    scenario: str
-    data: str
-    model: str
-    views: str
-    label: str
-    seed: int
     points: tuple[tuple[Finite, Finite, int, int], ...]
 
 

@@ -21,7 +21,7 @@ MEANINGS = {key: words for key, (_, words) in MEANING.items()} | {
     "tow": "tug of war, one number of three distances (forgotten, retained, test); 1 is Retrain’s, high is good",
     "seconds": "time of the method alone, median over seeds; low is good, and says nothing of how well it erases",
     "efficiency": "run-time efficiency: how many times faster than Retrain; high is good",
-    "samples": "pictures that went through the network while erasing, each view counted; low is good",
+    "samples": "records that the method read in all its passes, two views of one counted once; low is good",
     "audit": "whether forgotten records can be told from never-seen ones: PASS is alike within a margin, FAIL is told "
     "apart, INCONCLUSIVE is neither; PASS is good, and is not a proof",
     "seeds": "how many times all was trained and erased anew; more give narrower intervals",
