@@ -20,6 +20,10 @@ label = "Tuned"
 preset = "tuned.toml"
 """
 SETTING = OWN[OWN.index("[[settings") : OWN.index("[[methods")]
+PART = f"""{SETTING.replace("full-class", "random").replace("class:3", "random@5%")}[[methods]]
+name = "boundary-shrink"
+label = "Shrink"
+[[methods]]"""
 PRESET = 'method = "siamese"\n[options]\nlr = 1e-2\n'
 
 
@@ -73,6 +77,8 @@ REFUSED = {  # what is written in place of what, and what the refusal names
     "no such preset": ("tuned.toml", "other.toml", r"methods\[1\]: There is no preset"),
     "method": ('"siamese"', '"siamesse"', r"methods\[1\]: No method 'siamesse'. Known, nearest first: siamese"),
     "code as a method": ('"siamese"', '"os:abort"', r"methods\[1\]: No method 'os:abort'"),
+    "kept": ("[[methods]]", '[[methods]]\nname="sisa"\nlabel="S"\n[[methods]]', r": sisa needs what was kept"),
+    "not defined": ("[[methods]]", PART, r"methods\[1\]: boundary-shrink is not defined for the scenario random"),
     "option": ("preset =", "set = { rate = 1 }\npreset =", r"methods\[1\]: No option of siamese 'rate'"),
     "value": ("preset =", "editions.cpu = { lr = -1.0 }\npreset =", r"methods\[1\]: The option lr cannot be -1.0"),
     "model": ('"small-cnn"', '"os:abort"', r"settings\[1\].smoke: No model 'os:abort'"),

@@ -11,8 +11,8 @@ from ..errors import InputRefused, SublimateError, UsageError, unknown
 from ..models.registry import MODELS
 from ..request import parse
 from ..training import find_recipe
+from ..unlearn import find, methods
 from ..unlearn import method as make
-from ..unlearn import methods
 from ..unlearn.presets import read_preset
 from .kinds import EDITIONS
 from .schema import Case, Experiment, Method, Setting
@@ -25,7 +25,7 @@ def check(experiment: Experiment, *, place: str) -> None:
             if case := setting.case(edition):
                 _placed(f"{place}: settings[{number}].{edition}", _case, setting, case, experiment.folder)
     for number, method in enumerate(experiment.methods, start=1):
-        _placed(f"{place}: methods[{number}]", _method, method, experiment.folder)
+        _placed(f"{place}: methods[{number}]", _method, method, experiment)
 
 
 def _placed(place: str, look: Callable[..., None], *given: object) -> None:
@@ -50,10 +50,23 @@ def _case(setting: Setting, case: Case, folder: Path) -> None:
         raise InputRefused(f"There is no file {folder / case.original}.", "Give it from where the TOML file lies.")
 
 
-def _method(method: Method, folder: Path) -> None:
+def _method(method: Method, experiment: Experiment) -> None:
     if method.name not in methods():
         raise unknown(UsageError, "method", [method.name], methods())
     plain = method.preset in ("auto", "paper")
-    values = {} if plain else read_preset(folder / method.preset, method.name)
+    values = {} if plain else read_preset(experiment.folder / method.preset, method.name)
     for edition in method.only:
         make(method.name, **(values | method.chosen(edition)))
+    _supported(method, experiment)
+
+
+def _supported(method: Method, experiment: Experiment) -> None:
+    """What the method would refuse itself, but only when its turn came."""
+    cls = find(method.name)
+    if cls.needs_records:
+        remedy = f"Leave it out, or run it alone: `sublimate erase --method {method.name} --records FILE`."
+        raise InputRefused(f"{method.name} needs what was kept at training time, and bench keeps nothing.", remedy)
+    asked = {setting.scenario for edition in EDITIONS for setting, _, one in experiment.pairs(edition) if one is method}
+    if cannot := asked - set(cls.scenarios):
+        known = f"It knows {', '.join(cls.scenarios)}; leave it or that setting out."
+        raise InputRefused(f"{method.name} is not defined for the scenario {min(cannot)}.", known)
