@@ -9,20 +9,15 @@ killed and started again it continues.  Writes docs/results/assurance-<problem>.
 
 from __future__ import annotations
 
-import json
-import sys
 from argparse import ArgumentParser
 from collections import Counter
-from pathlib import Path
-from typing import Any
+
+from tables import Row, done, make, publish
 
 from sublimate.bench.assurance import verdicts
 from sublimate.bench.memorised import PROBLEMS
-from sublimate.files import write_whole
-from sublimate.plan import Step, price, result, run
-from sublimate.store import Store
+from sublimate.plan import Step
 
-RESULTS = Path(__file__).parents[1] / "docs" / "results"
 VERDICTS = ("PASS", "FAIL", "INCONCLUSIVE", "REFUSED")
 VERSION = "2"  # to be raised when the audit judges otherwise
 
@@ -41,7 +36,7 @@ def steps(problem: str, seeds: int) -> list[Step]:
     ]
 
 
-def markdown(rows: list[dict[str, Any]]) -> str:
+def markdown(rows: list[Row]) -> str:
     """Verdicts by network and tier."""
     counts = Counter((row["network"], row["tier"], row["verdict"]) for row in rows)
     lines = ["| network | tier | " + " | ".join(VERDICTS) + " |", "|---" * (len(VERDICTS) + 2) + "|"]
@@ -57,18 +52,11 @@ def main() -> None:
     parser.add_argument("--seeds", type=int, default=20)
     parser.add_argument("--render", action="store_true", help="only write what is done")
     chosen = parser.parse_args()
-    store, wanted = Store(), steps(chosen.problem, chosen.seeds)
+    wanted = steps(chosen.problem, chosen.seeds)
     if not chosen.render:
-        ran = run(wanted, store)
-        for name, error in ran.failed.items():
-            print(name, error, file=sys.stderr)
-    done = price(wanted, store)[0]
-    rows = [row for step in done for row in json.loads(result(step, store))]
-    RESULTS.mkdir(parents=True, exist_ok=True)
-    lines = "".join(json.dumps(row, sort_keys=True, ensure_ascii=False) + "\n" for row in rows)
-    write_whole(RESULTS / f"assurance-{chosen.problem}.jsonl", lines.encode())
-    write_whole(RESULTS / f"assurance-{chosen.problem}.md", markdown(rows).encode())
-    print(markdown(rows))
+        make(wanted)
+    rows = [row for _, found in done(({}, step) for step in wanted) for row in found]
+    publish(f"assurance-{chosen.problem}", rows, markdown)
 
 
 if __name__ == "__main__":

@@ -13,19 +13,20 @@ from __future__ import annotations
 import json
 import math
 import statistics
-import sys
 from argparse import ArgumentParser
-from collections.abc import Iterator
+from collections.abc import Iterable, Iterator
 from dataclasses import dataclass
 from pathlib import Path
 from random import Random
 from typing import Any
 
+from tables import RESULTS, Row, done, make, publish
+
 from sublimate.bench import steps as does
-from sublimate.files import sha256, write_whole
-from sublimate.plan import Advance, Step, price, result, run
-from sublimate.store import Store
+from sublimate.files import sha256
+from sublimate.plan import Step
 from sublimate.unlearn import METHODS
+from sublimate.unlearn.presets import read_preset
 
 CHECKPOINTS = Path(__file__).parents[2] / "shared" / "checkpoints"
 TRAINED = {"model": "small-cnn", "recipe": "fast", "epochs": 20, "views": "none"}
@@ -72,9 +73,7 @@ TABLES = {
         few=5000,
     ),
 }
-RESULTS = Path(__file__).parents[1] / "docs" / "results"
 FIGURES = ("acc_dr", "acc_df", "ta", "mia", "auc", "gap", "seconds", "samples")
-Row = dict[str, Any]
 
 
 def declared(name: str, only: list[str], presets: list[Path]) -> Iterator[tuple[Row, Step]]:
@@ -114,20 +113,22 @@ def _networks(table: Table, on: Row, scenario: str, presets: list[Path]) -> Iter
     for path in presets:
         name, _, which = path.stem.partition("_")
         if which == scenario:
-            yield f"{name} tuned", _unlearn(f"{name} tuned {where}", original, on, name, str(path), table.few)
+            # The values of the file, not its path: the key of a step must not depend on where a file lies.
+            tuned, preset = read_preset(path, name), "paper" if name == "siamese" else "auto"
+            yield f"{name} tuned", _unlearn(f"{name} tuned {where}", original, on, name, preset, table.few, tuned)
 
 
-def _unlearn(label: str, original: Step, on: Row, name: str, preset: str, few: int | None) -> Step:
+def _unlearn(
+    label: str, original: Step, on: Row, name: str, preset: str, few: int | None, options: Row | None = None
+) -> Step:
     parameters = {
         "on": on,
         "method": name,
         "preset": preset,
-        "options": {"seed": on["seed"]},
+        "options": {"seed": on["seed"]} | (options or {}),
         "few": few or METHODS[name].few,
     }
-    # With other defaults, or another content of the preset, it is another run.
-    version = json.dumps(METHODS[name]().options(), sort_keys=True)
-    version += Path(preset).read_text() if preset.endswith(".toml") else ""
+    version = json.dumps(METHODS[name]().options(), sort_keys=True)  # with other defaults it is another run
     return Step(name=label, function=does.unlearn, parameters=parameters, needs=(original,), version=version)
 
 
@@ -143,10 +144,9 @@ def _step(name: str, function: Any, **parameters: Any) -> Step:
     return Step(name=name, function=function, parameters=parameters)
 
 
-def gathered(rows: list[tuple[Row, Step]], store: Store) -> list[Row]:
+def gathered(wanted: Iterable[tuple[Row, Step]]) -> list[Row]:
     """The rows that are done, each with its gap to Retrain where there is one."""
-    done = {step.key for step in price([step for _, step in rows], store)[0]}
-    found = [label | json.loads(result(step, store)) for label, step in rows if step.key in done]
+    found = [label | figures for label, figures in done(wanted)]
     retrained = {(row["scenario"], row["seed"]): row for row in found if row["method"] == "retrain"}
     for row in found:
         if reference := retrained.get((row["scenario"], row["seed"])):
@@ -185,24 +185,10 @@ def main() -> None:
     parser.add_argument("--only", default="", help="methods, with commas between")
     parser.add_argument("--render", action="store_true", help="only write what is done")
     chosen = parser.parse_args()
-    store = Store()
     presets = sorted((RESULTS / "presets" / chosen.table).glob("*.toml"))
-    rows = list(declared(chosen.table, [m for m in chosen.only.split(",") if m], presets))
-
-    def tell(now: Advance) -> None:
-        if now.within is None:
-            print(f"{now.done}/{now.total} {now.name}", file=sys.stderr, flush=True)
-
     if not chosen.render:
-        ran = run([step for _, step in rows], store, progress=tell)
-        for name, error in ran.failed.items():
-            print(name, error, file=sys.stderr)
-    found = gathered(list(declared(chosen.table, [], presets)), store)
-    RESULTS.mkdir(parents=True, exist_ok=True)
-    lines = "".join(json.dumps(row, sort_keys=True) + "\n" for row in found)
-    write_whole(RESULTS / f"methods-{chosen.table}.jsonl", lines.encode())
-    write_whole(RESULTS / f"methods-{chosen.table}.md", markdown(found).encode())
-    print(markdown(found))
+        make(step for _, step in declared(chosen.table, [m for m in chosen.only.split(",") if m], presets))
+    publish(f"methods-{chosen.table}", gathered(declared(chosen.table, [], presets)), markdown)
 
 
 if __name__ == "__main__":

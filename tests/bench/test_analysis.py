@@ -149,6 +149,18 @@ def test_the_verdict_is_the_audits(on, store):
     assert found["auc"] == round(main.value, 6)
 
 
+def test_both_tiers_are_the_audits_with_the_reference(on, store):
+    needs = [trained(on), trained(on, without=True)]
+    roles = {"network": "original", "original": "original", "reference": "retrain"}
+    found = done(store, analysis.examined, needs, on=on, sample=50, seed=3, **roles)
+    before, beside = (network(step, store, on) for step in needs)
+    asked = asked_of(on, table(on["data"]))
+    for tier, told in enumerate(found, start=1):
+        expected = audit(before, original=before, split=asked, tier=tier, sample=50, seed=3, reference=beside)
+        assert (told["tier"], told["verdict"], told["reasons"]) == (tier, expected.verdict, expected.reasons)
+        assert told["telling"] == [test.name for test in expected.tests if test.outcome == "different"]
+
+
 def test_gaps_by_hand():
     own = {"acc_dr": 98.0, "acc_df": 4.0, "ta_dr": 90.0, "ta_df": 1.0, "ta": 70.0, "mia": 10.0}
     retrain = {"acc_dr": 100.0, "acc_df": 0.0, "ta_dr": 93.0, "ta_df": 0.0, "ta": 72.0, "mia": 20.0}

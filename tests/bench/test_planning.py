@@ -10,6 +10,7 @@ import pytest
 from sublimate import cli
 from sublimate.bench import packing
 from sublimate.bench.experiments import find, listed
+from sublimate.bench.making import Bed
 from sublimate.bench.planning import plan
 from sublimate.bench.pricing import Left, costs, priced
 from sublimate.bench.running import steps_of
@@ -113,6 +114,13 @@ def test_somebody_elses_network_has_no_retrain(declared, tmp_path):
     assert not any(p.reference or "beside" in p.steps for p in rows)
     (network,) = rows[0].steps["look"].needs
     assert network.parameters["digest"] == sha256(b"weights")
+
+
+def test_a_second_retrain_differs_in_its_seed_alone(declared, tmp_path):
+    bed = Bed(case=declared().settings[0].smoke, seed=1, folder=tmp_path)
+    first, second = bed.retrain.parameters, bed.second.parameters
+    assert (first.pop("seed"), second.pop("seed")) == (1, 101)
+    assert first == second
 
 
 def test_values_of_a_preset_file_count_not_its_place(declared, tmp_path):

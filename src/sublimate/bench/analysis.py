@@ -14,6 +14,7 @@ from ..audits.distances import js
 from ..audits.evaluation import parts as parts_of
 from ..audits.evaluation import scores
 from ..audits.outputs import FAR
+from ..audits.result import Audit
 from ..inference import accuracy, auc, auc_by_class, confidence, predict
 from ..networks import Network, versions
 from ..plan import Context
@@ -42,10 +43,27 @@ def look(context: Context, *, on: Request, few: Few) -> Found:
 
 def audited(context: Context, *, on: Request, network: str, original: str, sample: int, seed: int) -> Found:
     """The verdict of tier 1, and the AUC of the confidence; `network` and `original` name what is needed."""
+    return _verdict(_audit(context, on, network, original, sample=sample, seed=seed))
+
+
+def examined(
+    context: Context, *, on: Request, network: str, original: str, reference: str, sample: int, seed: int
+) -> list[Found]:
+    """The verdicts of both tiers; the reference is another Retrain than the one that may be audited."""
+    beside = opened(needed(context, reference), table(on["data"])).model
+    both = (
+        _audit(context, on, network, original, sample=sample, seed=seed, tier=tier, reference=beside) for tier in (1, 2)
+    )
+    return [_verdict(found) | {"telling": [t.name for t in found.tests if t.outcome == "different"]} for found in both]
+
+
+def _audit(context: Context, on: Request, network: str, original: str, **options: Any) -> Audit:
     data = table(on["data"])
     erased, before = (opened(needed(context, name), data) for name in (network, original))
-    asked = asked_of(on, erased.data)
-    found = audit(erased.model, original=before.model, split=asked, tier=1, sample=sample, seed=seed)
+    return audit(erased.model, original=before.model, split=asked_of(on, erased.data), **options)
+
+
+def _verdict(found: Audit) -> Found:
     main = next((test for test in found.tests if test.name == "AUC, confidence"), None)
     interval = {"auc": main.value, "low": main.low, "high": main.high} if main else {}
     return {"verdict": found.verdict, "tier": found.tier, "reasons": found.reasons} | rounded(interval)

@@ -20,6 +20,8 @@ from .kinds import EditionName
 from .packing import Few, Request, table
 from .schema import Case, Method
 
+SECOND = 100  # from here on the seeds of trainings that only serve as references
+
 
 @dataclass(frozen=True, kw_only=True)
 class Values:
@@ -86,6 +88,11 @@ class Bed:
         """The network that never saw what the request names; None where the original is somebody else's."""
         return None if self.case.original else self._trained("retrain", on=self.on, without=True)
 
+    @cached_property
+    def second(self) -> Step:
+        """A Retrain with another seed of training: beside it an audit of tier 2 looks at the first one too."""
+        return self._trained("second retrain", on=self.on, without=True, seed=SECOND + self.seed)
+
     def network(self, values: Values) -> Step:
         """What the method leaves."""
         if values.name in ("original", "retrain"):
@@ -124,9 +131,10 @@ class Bed:
         words = [what, self.case.model, *(str(on[key])[:40] for key in ("data", "request") if on.get(key))]
         return replace(made, name=f"{' '.join(words)} seed {parameters.get('seed', on['seed'])} #{made.key[:8]}")
 
-    def _trained(self, what: str, on: Request, without: bool) -> Step:
+    def _trained(self, what: str, on: Request, without: bool, seed: int | None = None) -> Step:
         recipe: dict[str, Any] = {name: getattr(self.case, name) for name in ("model", "recipe", "epochs", "views")}
-        return self.step(what, does.train, on=on, seed=self.seeds["train"], without=without, **recipe)
+        seed = self.seeds["train"] if seed is None else seed
+        return self.step(what, does.train, on=on, seed=seed, without=without, **recipe)
 
     def _version(self, method: str) -> str:
         """With other defaults of the method, or another content of the user's data, it is another step."""
