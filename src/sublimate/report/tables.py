@@ -15,6 +15,7 @@ from .rows import Row, Story
 
 Kind = Literal["original", "reference", "erased"]
 MISSING = "–"
+NARROW = 4  # so many figures with their gaps fit on one line beside a name
 
 
 def shown(story: Story) -> list[str]:
@@ -112,17 +113,18 @@ def score_table(story: Story) -> Table:
     """
     goal = reference(story)
     caption = f"Percentages. In brackets: distance to {goal.name}, in points." if goal else "Percentages."
-    # Without frame and padding nothing is cut at 80 columns: the gaps move to a second line.
+    # Without frame and padding nothing is cut at 80 columns, if the gaps of many figures stand on a second line.
     table = Table(box=SIMPLE_HEAD, show_edge=False, padding=0, title=plain(story.title), caption=plain(caption))
     table.title_justify = table.caption_justify = "left"
     table.add_column("Network", overflow="fold")
     keys, costs = shown(story), _costs(story)
+    between = "\n" if len(keys) > NARROW else " "
     for key in keys:
         table.add_column(MEANING[key][0], justify="right", overflow="fold")
     for header in costs:
         table.add_column(header, justify="right", no_wrap=True)
     for place, row in enumerate(story.rows):
-        cells = [_cell(story, row, key) for key in keys] + [column[place] for column in costs.values()]
+        cells = [_cell(story, row, key, between) for key in keys] + [column[place] for column in costs.values()]
         table.add_row(plain(row.name), *cells, style="" if kind(story, row) == "erased" else "dim")
     return table
 
@@ -132,9 +134,9 @@ def meaning_lines(story: Story) -> list[str]:
     return [f"{label}: {words}." for label, words in (MEANING[key] for key in shown(story))]
 
 
-def _cell(story: Story, row: Row, key: str) -> str:
+def _cell(story: Story, row: Row, key: str, between: str) -> str:
     distance = gap(story, row, key)
-    return percent(figure(row, key)) + ("" if distance is None else f" ({signed(distance, 1)})")
+    return percent(figure(row, key)) + ("" if distance is None else f"{between}({signed(distance, 1)})")
 
 
 def _costs(story: Story) -> dict[str, list[str]]:
