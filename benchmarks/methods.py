@@ -22,6 +22,7 @@ from typing import Any
 
 from tables import RESULTS, Row, done, make, publish
 
+from sublimate.bench import analysis
 from sublimate.bench import steps as does
 from sublimate.files import sha256
 from sublimate.plan import Step
@@ -73,6 +74,7 @@ TABLES = {
         few=5000,
     ),
 }
+TOLD = ("samples", "seconds", "stopped", "choices", "warnings", "failed")  # of a run
 FIGURES = ("acc_dr", "acc_df", "ta", "mia", "auc", "gap", "seconds", "samples")
 
 
@@ -87,7 +89,8 @@ def declared(name: str, only: list[str], presets: list[Path]) -> Iterator[tuple[
                     continue
                 label = {"scenario": scenario, "method": method, "seed": seed}
                 named = f"score {scenario} {method} {seed}"
-                yield label, Step(name=named, function=does.score, parameters={"on": on}, needs=(step,))
+                parameters = {"on": on, "few": "all"}  # all that is retained: the figures do not depend on it
+                yield label, Step(name=named, function=analysis.look, parameters=parameters, needs=(step,))
 
 
 def _networks(table: Table, on: Row, scenario: str, presets: list[Path]) -> Iterator[tuple[str, Step]]:
@@ -146,13 +149,17 @@ def _step(name: str, function: Any, **parameters: Any) -> Step:
 
 def gathered(wanted: Iterable[tuple[Row, Step]]) -> list[Row]:
     """The rows that are done, each with its gap to Retrain where there is one."""
-    found = [label | figures for label, figures in done(wanted)]
+    found = [label | {"split": look["split"]} | look["figures"] | _told(look["run"]) for label, look in done(wanted)]
     retrained = {(row["scenario"], row["seed"]): row for row in found if row["method"] == "retrain"}
     for row in found:
         if reference := retrained.get((row["scenario"], row["seed"])):
             parts = [abs(row[f] - reference[f]) for f in ("acc_dr", "acc_df", "ta", "mia")]
             row["gap"] = sum(parts) / len(parts)
     return found
+
+
+def _told(run: Row) -> Row:
+    return {name: run[name] for name in TOLD if name in run}
 
 
 def markdown(rows: list[Row]) -> str:

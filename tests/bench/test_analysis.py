@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import json
 import math
+from dataclasses import asdict
 
 import pytest
 import torch
@@ -16,7 +17,9 @@ from sublimate.bench import analysis, curves, dispersion, steps
 from sublimate.bench.assembling import gaps
 from sublimate.bench.packing import asked_of, opened, table
 from sublimate.errors import Interrupted
+from sublimate.inference import confidence, predict
 from sublimate.plan import Step, result, run
+from sublimate.splits import Part
 
 TRAIN = {"model": "small-cnn", "recipe": "fast", "epochs": 3, "views": "simple", "seed": 0}
 
@@ -115,11 +118,20 @@ def test_confusion_by_hand():
     assert analysis.confusion(z, y, None, ("a", "b", "c")) == {}
 
 
-def test_look_says_what_score_says_and_more(on, store):
+def test_look_says_what_evaluate_says_and_more(on, store):
     looked = done(store, analysis.look, [trained(on)], on=on, few=60)
-    scored = done(store, steps.score, [trained(on)], on=on)
-    assert looked["split"] == scored["split"]
-    assert looked["figures"] == {name: round(scored[name], 6) for name in looked["figures"]}
+    asked = asked_of(on, table(on["data"]))
+    scored = asdict(evaluate(network(trained(on), store, on), asked))
+    assert looked["split"] == asked.fingerprint
+    assert {name: looked["figures"][name] for name in scored} == analysis.rounded(scored)
+    model = network(trained(on), store, on)
+    control = Part(asked.data, asked.control, "control")
+    mine, others = (
+        confidence(predict(model, part), part.labels).tolist()
+        for part in (asked.forget_set, control.where(control.labels == 1))
+    )
+    wins = sum((a > b) + (a == b) / 2 for a in mine for b in others)  # all of class b, so one comparison
+    assert looked["figures"]["auc"] == pytest.approx(wins / (len(mine) * len(others)), abs=1e-6)
     # 60 of 240 records are of class b; a fifth of 120 test records is val.
     assert looked["n"] == {"forget": 60, "retain": 180, "few": 60, "control": 96, "test": 120}
     assert set(looked["classes"]) == set("abcd")

@@ -50,13 +50,12 @@ def network(step, store):
 def test_names_and_parameters_are_those_of_results_that_exist():
     assert {
         name: tuple(inspect.signature(getattr(steps, name)).parameters)
-        for name in ("given", "train", "unlearn", "unlearn_recorded", "score")
+        for name in ("given", "train", "unlearn", "unlearn_recorded")
     } == {
         "given": ("context", "path", "digest"),
         "train": ("context", "on", "model", "recipe", "epochs", "views", "seed", "without"),
         "unlearn": ("context", "on", "method", "preset", "options", "few"),
         "unlearn_recorded": ("context", "on", "method", "model", "recipe", "epochs", "seed"),
-        "score": ("context", "on"),
     }
     on = {"data": "digits", "request": "", "seed": 0}
     assert original(on).function == "sublimate.bench.steps:train"
@@ -119,15 +118,6 @@ def test_stopped_and_continued_it_is_the_same_network(stop, on, store, tmp_path)
     other = type(store)(tmp_path / "other")
     run([step], other)
     assert digest_of(network(step, other).model.state_dict()) == stopped
-
-
-def test_score_keeps_to_figures(on, store):
-    step = unlearned(on, "finetune", epochs=1)
-    scored = Step(name="score", function=steps.score, parameters={"on": on}, needs=(step,))
-    run([scored], store)
-    found = result(scored, store).decode()
-    assert '"seconds"' in found
-    assert not any(f'"{name}"' in found for name in steps.APART)
 
 
 def test_a_given_network_must_be_the_one_that_was_meant(tmp_path, store):

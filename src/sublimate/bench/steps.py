@@ -1,28 +1,21 @@
-"""The steps of an experiment: train, unlearn, score.  Each depends on its parameters and its needs alone."""
+"""The steps that make a network: train, unlearn.  Each depends on its parameters and its needs alone."""
 
 from __future__ import annotations
 
 import json
 from collections.abc import Mapping
-from dataclasses import asdict
 from pathlib import Path
 from typing import Any, Literal
 
-from torch import nn
-
-from ..audits.evaluation import evaluate
 from ..errors import IntegrityError, UnlearningFailed
 from ..files import read_bytes, sha256
-from ..inference import auc, auc_by_class, confidence, predict
 from ..networks import Network, factory
 from ..pipeline import Result, erase_split, train_recorded
 from ..plan import Context
-from ..splits import Part, Split
+from ..splits import Part
 from ..training import find_recipe, fit
 from .clock import Clock
 from .packing import Request, asked_of, device, needed, opened, packed, table
-
-APART = ("timing", "read", "options")  # of what is told of a run: not among the figures
 
 
 def given(context: Context, *, path: str, digest: str) -> bytes:
@@ -100,28 +93,10 @@ def unlearn_recorded(
     return packed(result.model, architecture, data, method=_told(result, clock))
 
 
-def score(context: Context, *, on: Request) -> dict[str, Any]:
-    """All figures of one network: those of the paper, and forgotten against never-seen `control` records."""
-    network = opened(needed(context), table(on["data"]))
-    asked = asked_of(on, network.data)
-    told = {name: value for name, value in run_of(network).items() if name not in APART}
-    return {"split": asked.fingerprint} | asdict(evaluate(network.model, asked)) | _trace(network.model, asked) | told
-
-
 def run_of(network: Network) -> Mapping[str, Any]:
     """What the run that left this network told of itself."""
     meta = network.checkpoint.meta
     return meta.method if meta and meta.method else {}
-
-
-def _trace(model: nn.Module, asked: Split) -> dict[str, float]:
-    """AUC of φ, forgotten against control; within classes where the request names classes."""
-    control = Part(asked.data, asked.control, "control")
-    (phi, y), (other, labels) = (
-        (confidence(predict(model, part), part.labels), part.labels) for part in (asked.forget_set, control)
-    )
-    pooled = asked.named_classes is None
-    return {"auc": auc(phi, other) if pooled else auc_by_class(phi, y, other, labels)}
 
 
 def _told(result: Result, clock: Clock) -> dict[str, Any]:
