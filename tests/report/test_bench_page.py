@@ -202,6 +202,13 @@ def test_meanings_are_told(parsed):
     assert {"Acc_Dr", "MIA", "AUC", "ToW", "RTE", "Audit", "KL D_f"} <= set(parsed.texts("dt"))
 
 
+def test_smoke_says_that_its_titles_are_the_papers(made_results):
+    said = [
+        "The titles are the paper’s" in own(render(tiny(made_results, edition=edition))) for edition in ("cpu", "smoke")
+    ]
+    assert said == [False, True]
+
+
 def test_hostile_names_stay_text(made_results):
     names = dict.fromkeys(HOSTILE, 50.0)
     assert len(names) == 20
