@@ -7,6 +7,7 @@ import math
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
+from own_digits import METHODS, REQUESTS, row
 
 from sublimate.bench.experiments import parse
 from sublimate.bench.lines import Estimate, estimate
@@ -34,44 +35,15 @@ recipe = "fast"
 views = "none"
 few = 100
 """
-METHODS = """
-[[methods]]
-name = "original"
-label = "Original"
-[[methods]]
-name = "retrain"
-label = "Retrain"
-[[methods]]
-name = "siamese"
-label = "Siamese"
-reported = { "random" = { acc_df = 99.5 } }
-[[methods]]
-name = "finetune"
-label = "Finetune"
-[[methods]]
-name = "scrub"
-label = "SCRUB"
-"""
-LABELS = {"Original": "original", "Retrain": "retrain", "Siamese": "siamese", "Finetune": "finetune", "SCRUB": "scrub"}
+LABELS = ("Original", "Retrain", "Siamese", "Finetune", "SCRUB")
 
 
 def experiment(kind: str = "scores", settings: tuple[tuple[str, str], ...] = (("random", "small-cnn"),)) -> Experiment:
-    requests = {"random": "random@10%", "full-class": "class:3"}
     blocks = "".join(
-        SETTING.replace("SCENARIO", scenario).replace("MODEL", model).replace("REQUEST", requests[scenario])
+        SETTING.replace("SCENARIO", scenario).replace("MODEL", model).replace("REQUEST", REQUESTS[scenario])
         for scenario, model in settings
     )
-    return parse(HEAD.replace("KIND", kind) + blocks + METHODS, place="own.toml")
-
-
-def row(label: str, seed: int = 0, **facts: object) -> Row:
-    usual = {
-        "kind": "scores", "experiment": "own/digits", "edition": "smoke", "scenario": "random", "data": "digits",
-        "model": "small-cnn", "views": "none", "request": "random@10%", "method": LABELS.get(label, "scrub"),
-        "label": label, "preset": "auto", "options": {}, "few": None, "seed": seed, "seeds": {"train": seed},
-        "split": "f00d", "versions": {}, "n": {}, "figures": {},
-    }  # fmt: skip
-    return Row(**(usual | facts))
+    return parse(HEAD.replace("KIND", kind) + blocks + METHODS.replace("MEASURE", "acc_df"), place="own.toml")
 
 
 def timing(label: str, seconds: float, seed: int = 0, **facts: object) -> Timing:
@@ -262,7 +234,7 @@ def test_the_order_of_rows_does_not_matter(rows, times):
 GAPS = st.floats(-100, 100).map(lambda gap: round(gap, 3))
 
 
-@given(st.dictionaries(st.sampled_from(list(LABELS)), st.tuples(GAPS, st.booleans()), min_size=1))
+@given(st.dictionaries(st.sampled_from(LABELS), st.tuples(GAPS, st.booleans()), min_size=1))
 def test_marks_against_a_plain_reference(given_gaps):
     found = marks(*(gapped(label, 0, "No." if bad else None, acc_df=gap) for label, (gap, bad) in given_gaps.items()))
     ranked = {

@@ -7,6 +7,7 @@ import io
 import re
 
 import pytest
+from own_digits import METHODS, REQUESTS, row
 
 from sublimate.bench.experiments import parse
 from sublimate.bench.results import Audited, Row, Timing
@@ -24,36 +25,7 @@ note = "Not clean."
 PAPER = """
 paper = { data = "cifar10", request = "random@10%", model = "vgg16-bn", recipe = "paper", views = "simple", few = 9 }
 """
-METHODS = """
-[[methods]]
-name = "original"
-label = "Original"
-[[methods]]
-name = "retrain"
-label = "Retrain"
-[[methods]]
-name = "siamese"
-label = "Siamese"
-reported = { "random" = { MEASURE = 99.5 } }
-[[methods]]
-name = "finetune"
-label = "Finetune"
-[[methods]]
-name = "scrub"
-label = "SCRUB"
-"""
-REQUESTS = {"random": "random@10%", "full-class": "class:3"}
 HOSTILE = "=cmd|'/C x'!A0 <b>*_$%&#{}~^\\ [x](y)"
-
-
-def row(label: str, seed: int = 0, method: str | None = None, **facts: object) -> Row:
-    usual = {
-        "kind": "scores", "experiment": "own/digits", "edition": "smoke", "scenario": "random", "data": "digits",
-        "model": "small-cnn", "views": "none", "request": "random@10%", "method": method or label.lower(),
-        "label": label, "preset": "auto", "options": {}, "few": 9, "seed": seed, "seeds": {"train": seed},
-        "split": "f00d", "versions": {}, "n": {}, "figures": {},
-    }  # fmt: skip
-    return Row(**(usual | facts))
 
 
 def timing(label: str, seconds: float) -> Timing:
