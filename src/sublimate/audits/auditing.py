@@ -17,9 +17,9 @@ from .harm import Parts, complaints, harm
 from .looking import Look
 from .membership import entropy_mia
 from .outputs import PASSES, Outputs, collect
-from .planted import pair_tests, set_apart
+from .planted import Pairs, pair_tests, set_apart
 from .population import SCORERS, Scorer, compare
-from .result import Audit, Compute, Gate, Skipped
+from .result import Audit, Compute, Gate, Skipped, Test
 from .sampling import looked_at
 from .tier1 import look_at_crowd
 from .tier2 import look_closer
@@ -57,25 +57,20 @@ def audit(
     >>> sm.audit(model, original=model, split=sm.split(data, "id:7,8,9")).verdict
     'INCONCLUSIVE'
     """
-    if tier not in (1, 2):
-        raise InputRefused(f"There is no tier {tier}.", "Give 1 or 2.")
-    if not scorers:
-        raise InputRefused("There is no score to judge by.", "Give at least one.")
+    _check(tier, scorers)
     began = time.perf_counter()
-    references = [reference] if isinstance(reference, nn.Module) else list(reference or [])
     planted = set_apart(split, seed)
     parts = looked_at(planted.split, split, sample)
     parts["control"], copied = without_copies(parts["control"], Part(split.data, split.data.train, "train"))
     before, after = (_outputs(network, parts, seed, tick) for network in (original, model))
     gone = (split.ratios >= 1).nonzero().flatten()
     crowd = look_at_crowd(before, after, gone, seed, scorers)
-    tests = crowd.tests + (pair_tests(model, original, planted.pairs) if planted.pairs else [])
+    references = [reference] if isinstance(reference, nn.Module) else list(reference or [])
     clean, reference_gates, refused = _clean(references, parts, seed)
     narrowed = replace(planted.split, forget=parts["forget"].rows, control=parts["control"].rows)
     look = Look(model, original, narrowed, gone, clean, crowd.delta or MOST_DELTA, seed)
     look.images = PASSES * (2 + len(references)) * sum(map(len, parts.values()))
-    look.images += 4 * len(planted.pairs[0]) if planted.pairs else 0
-    tests += look_closer(look) if tier == 2 else []
+    tests = crowd.tests + _paired(look, planted.pairs) + (look_closer(look) if tier == 2 else [])
     verdict, reasons = decide(tests, crowd.gates)
     found = harm(before, after, gone, split.data.classes)
     if worst_ids:
@@ -101,6 +96,13 @@ def audit(
     )
 
 
+def _check(tier: int, scorers: Mapping[str, Scorer]) -> None:
+    if tier not in (1, 2):
+        raise InputRefused(f"There is no tier {tier}.", "Give 1 or 2.")
+    if not scorers:
+        raise InputRefused("There is no score to judge by.", "Give at least one.")
+
+
 def images_at_tier_1(split: Split, sample: int | None = None, seed: int = 0) -> int:
     """Images that pass through a network at tier 1 without references; refuses a split that cannot be audited."""
     return 2 * PASSES * sum(map(len, looked_at(set_apart(split, seed).split, split, sample).values()))
@@ -115,6 +117,13 @@ def _outputs(
 
 def _mia(out: Parts) -> float:
     return entropy_mia(out["retain"].z, out["never"].z, out["forget"].z)
+
+
+def _paired(look: Look, pairs: Pairs | None) -> list[Test]:
+    if pairs is None:
+        return []
+    look.images += 4 * len(pairs[0])  # two networks, and each record has its twin
+    return pair_tests(look.model, look.original, pairs)
 
 
 def _clean(
