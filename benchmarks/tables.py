@@ -10,6 +10,7 @@ from typing import Any
 
 from sublimate.files import write_whole
 from sublimate.plan import Advance, Step, price, result, run
+from sublimate.runtime import keep_pages
 from sublimate.store import Store
 
 RESULTS = Path(__file__).parents[1] / "docs" / "results"
@@ -18,6 +19,7 @@ Row = dict[str, Any]
 
 def make(steps: Iterable[Step]) -> None:
     """Run what is not done yet; says what it begins, and what failed."""
+    keep_pages()
     for name, error in run(steps, Store(), progress=_tell).failed.items():
         print(name, error, file=sys.stderr)
 
