@@ -39,6 +39,13 @@ def test_rows_are_in_the_order_of_the_file_seed_by_seed(declared):
     ]
 
 
+def test_seeds_from_a_first_one_on_are_those_of_a_longer_plan(declared):
+    whole, rest = plan([declared()], "smoke", seeds=3), plan([declared()], "smoke", seeds=2, first=1)
+    assert [p.row for p in rest] == [p.row for p in whole if p.row["seed"] >= 1]
+    few = plan([declared(more="seeds = 1")], "smoke", seeds=3, first=2)
+    assert {p.row["seed"] for p in few} == {2}
+
+
 def test_each_network_is_made_once(declared):
     rows = plan([declared()], "smoke", seeds=1)
     # Original, Retrain, two runs; four looks and audits; three of the four stand beside Retrain.

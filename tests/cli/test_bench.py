@@ -5,10 +5,12 @@ from __future__ import annotations
 import json
 import subprocess
 import sys
+from contextvars import ContextVar
 
 import numpy as np
 import pytest
 
+from sublimate.bench import packing
 from sublimate.bench.experiments import listed
 from sublimate.cli.benching import duration
 from sublimate.testing.toy import quadrants
@@ -129,6 +131,15 @@ def test_an_experiment_of_ones_own_from_run_to_page(call, own):
     code, out, err = call("report", folder, "--out", own / "page.html", "--json")
     assert code == 0, err
     assert (own / "page.html").read_text().lstrip().lower().startswith("<!doctype html>")
+
+
+def test_the_device_and_the_first_seed(call, own, monkeypatch):
+    monkeypatch.setattr("sublimate.bench.packing.DEVICE", ContextVar("mine", default=None))
+    code, _, err = call("bench", "own.toml", "--seeds", "1", "--seed", "4", "--device", "cpu", "--only", "original")
+    assert code == 0, err
+    assert json.loads((own / "results" / "smoke" / "rows.jsonl").read_text())["seed"] == 4
+    assert packing.device() == packing.DEVICE.get() == "cpu"
+    assert call("bench", "own.toml", "--device", "gpu", "--dry-run")[0] == 2
 
 
 def test_quiet_says_nothing(call, own):

@@ -11,11 +11,29 @@ from collections import OrderedDict
 import numpy as np
 import pytest
 import torch
+import typer
 from safetensors.torch import load_file, save_file
 
 from sublimate import cli
 from sublimate.checkpoint import load_checkpoint
 from sublimate.models.registry import build
+
+
+@pytest.mark.parametrize("name", typer.main.get_command(cli.app).commands)
+def test_every_command_takes_what_is_taken_everywhere(name):
+    known = {option for one in typer.main.get_command(cli.app).commands[name].params for option in one.opts}
+    assert {"--seed", "--threads", "--device", "--json", "--quiet"} <= known
+
+
+def test_env_says_what_a_run_would_use(call):
+    threads = torch.get_num_threads()
+    try:
+        code, out, _ = call("env", "--threads", "1", "--device", "cpu", "--json")
+    finally:
+        torch.set_num_threads(threads)
+    assert code == 0
+    assert (json.loads(out)["threads"], json.loads(out)["device"]) == (1, "cpu")
+    assert call("env", "--device", "gpu")[0] == 2
 
 
 def test_train_says_what_it_made(made, call):

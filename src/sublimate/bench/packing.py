@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from contextvars import ContextVar
 from functools import lru_cache
 from pathlib import Path
 from tempfile import TemporaryDirectory
@@ -33,9 +34,13 @@ def asked_of(on: Request, data: Data, few: Few = "all") -> Split:
     return split(data, on["request"], few=few, seed=on["seed"])
 
 
+DEVICE: ContextVar[str | None] = ContextVar("device", default=None)
+"""Where the steps of this process run, if somebody chose."""
+
+
 def device() -> str:
-    """Where steps run: on a GPU where there is one."""
-    return "cuda" if torch.cuda.is_available() else "cpu"
+    """Where steps run: where somebody chose, else on a GPU where there is one."""
+    return DEVICE.get() or ("cuda" if torch.cuda.is_available() else "cpu")
 
 
 def packed(network: nn.Module, architecture: str, data: Data, **facts: Any) -> bytes:

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Collection, Iterable, Iterator, Mapping
+from collections.abc import Collection, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any
 
@@ -38,20 +38,25 @@ def plan(
     seeds: int,
     only: Collection[str] = (),
     threads: int = 1,
+    first: int = 0,
 ) -> list[Planned]:
-    """Every row of the experiments in this edition; `only` names methods (or labels of lines) that are wanted."""
+    """Every row of the experiments in this edition, with so many seeds from the `first` on.
+
+    `only` names methods (or labels of lines) that are wanted.
+    """
     experiments = list(experiments)
     _check_names(only, experiments)
-    return [row for experiment in experiments for row in _rows(experiment, edition, seeds, only, threads)]
+    numbers = range(first, first + seeds)
+    return [row for experiment in experiments for row in _rows(experiment, edition, numbers, only, threads)]
 
 
 def _rows(
-    experiment: Experiment, edition: EditionName, seeds: int, only: Collection[str], threads: int
+    experiment: Experiment, edition: EditionName, seeds: Sequence[int], only: Collection[str], threads: int
 ) -> Iterator[Planned]:
     for setting in experiment.settings:
         if (case := setting.case(edition)) is None:
             continue
-        for seed in range(min(seeds, case.seeds or seeds)):
+        for seed in seeds[: case.seeds]:
             bed = Bed(case=case, seed=seed, folder=experiment.folder, threads=threads)
             for method in experiment.methods:
                 wanted = not only or {method.name, method.label} & set(only)

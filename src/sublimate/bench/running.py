@@ -46,6 +46,7 @@ def bench(
     folder: Path,
     only: Collection[str] = (),
     threads: int = 1,
+    first: int = 0,
     workers: str = "local",
     store: Store | None = None,
     progress: Callable[[Advance], None] | None = None,
@@ -56,7 +57,7 @@ def bench(
     The rows are those of an uninterrupted run, byte for byte.
     """
     wanted, store = list(experiments), store or Store()
-    planned = plan(wanted, edition, seeds, only, threads)
+    planned = plan(wanted, edition, seeds, only, threads, first)
     writer = _Writer(folder, planned, {one.id: one for one in wanted}, store)
 
     def tell(now: Advance) -> None:

@@ -3,16 +3,17 @@
 from __future__ import annotations
 
 from pathlib import Path
-from typing import TYPE_CHECKING, Annotated
+from typing import TYPE_CHECKING, Annotated, Any
 
 import typer
 
 from ..errors import UsageError
-from .common import RUN, Json, Quiet, signals, start
+from .common import RUN, Device, Json, Quiet, signals, start
 from .ui import Ui
 
 if TYPE_CHECKING:
     from ..bench.kinds import EditionName
+    from ..bench.planning import Planned
     from ..bench.running import Finished
     from ..bench.schema import Experiment
 
@@ -34,7 +35,9 @@ def run(
     cluster: Annotated[
         str | None, typer.Option("--cluster", metavar="ADDRESS", help="A Ray cluster, or local: Ray on this machine.")
     ] = None,
+    seed: Annotated[int, typer.Option("--seed", min=0, help="The first of the seeds.", rich_help_panel=RUN)] = 0,
     threads: Annotated[int, typer.Option("--threads", min=1, help="Of every step.", rich_help_panel=RUN)] = 1,
+    device: Device = "auto",
     json: Json = False,
     quiet: Quiet = False,
 ) -> None:
@@ -45,15 +48,26 @@ def run(
     if experiment is None:
         raise UsageError("No experiment is named.", "Give an id (--list shows them), all, or a TOML file.")
     from ..bench.experiments import find
+    from ..bench.planning import plan
 
     wanted, chosen = find(experiment), _edition(edition)
     methods = [name.strip() for name in only.split(",") if name.strip()]
-    ui, _ = start(None, "cpu", json, quiet)
-    folder = out or Path("results") / chosen
+    ui = _start(device, json, quiet)
+    planned = plan(wanted, chosen, seeds, methods, threads, seed)
     if dry_run:
-        _price(ui, wanted, chosen, seeds, methods, threads)
+        _price(ui, planned, chosen)
         return
-    _run(ui, wanted, chosen, seeds, methods, threads, cluster, folder)
+    asked = {"edition": chosen, "seeds": seeds, "only": methods, "threads": threads, "first": seed}
+    _run(ui, wanted, planned, cluster, out or Path("results") / chosen, asked)
+
+
+def _start(device: str, json: bool, quiet: bool) -> Ui:
+    from ..bench.packing import DEVICE
+
+    ui, found = start(None, device, json, quiet)
+    if device != "auto":  # else each step looks for itself: on a cluster it may find a GPU
+        DEVICE.set(found)
+    return ui
 
 
 def _list(ui: Ui) -> None:
@@ -86,16 +100,12 @@ def _edition(name: str) -> EditionName:
     raise unknown(UsageError, "edition", [name], EDITIONS)
 
 
-def _price(
-    ui: Ui, wanted: list[Experiment], edition: EditionName, seeds: int, methods: list[str], threads: int
-) -> None:
-    from ..bench.planning import plan
+def _price(ui: Ui, planned: list[Planned], edition: EditionName) -> None:
     from ..bench.pricing import costs, priced
     from ..bench.running import steps_of
     from ..store import Store
     from .benching import duration
 
-    planned = plan(wanted, edition, seeds, methods, threads)
     found = priced(steps_of(planned), Store(), costs(planned))
     ui.say(f"{len(planned)} rows, edition {edition}: {found.todo} steps to do, {found.done} done.")
     ui.say(f"At most {found.images:,} images pass through a network: about {duration(found.seconds)} on one core here.")
@@ -106,22 +116,17 @@ def _price(
 def _run(
     ui: Ui,
     wanted: list[Experiment],
-    edition: EditionName,
-    seeds: int,
-    methods: list[str],
-    threads: int,
+    planned: list[Planned],
     cluster: str | None,
     folder: Path,
+    asked: dict[str, Any],
 ) -> None:
     from ..bench.running import bench
     from .benching import render, shown
 
     workers = {None: "local", "local": "local-ray"}.get(cluster, cluster) or "local"
-    with signals() as interrupted, shown(ui, wanted, edition, seeds, methods, threads) as progress:
-        finished = bench(
-            wanted, edition=edition, seeds=seeds, folder=folder, only=methods, threads=threads, workers=workers,
-            progress=progress, interrupted=interrupted,
-        )  # fmt: skip
+    with signals() as interrupted, shown(ui, planned) as progress:
+        finished = bench(wanted, folder=folder, workers=workers, progress=progress, interrupted=interrupted, **asked)
     written = render(ui, finished.results, {one.id for one in wanted}, folder)
     ui.say(f"Rows, tables and figures: {folder}")
     failed = {name: str(error) for name, error in finished.failed.items()}

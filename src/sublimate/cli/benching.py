@@ -11,21 +11,17 @@ from typing import TYPE_CHECKING
 from .ui import Ui
 
 if TYPE_CHECKING:
-    from ..bench.kinds import EditionName
+    from ..bench.planning import Planned
     from ..bench.results import Results
-    from ..bench.schema import Experiment
     from ..plan import Advance
 
 
 @contextmanager
-def shown(
-    ui: Ui, wanted: list[Experiment], edition: EditionName, seeds: int, methods: list[str], threads: int
-) -> Iterator[Callable[[Advance], None]]:
+def shown(ui: Ui, planned: list[Planned]) -> Iterator[Callable[[Advance], None]]:
     """Tell of each step how many have ended and how long the rest takes; on a terminal in one line that moves."""
     from rich.console import Console
     from rich.markup import escape
 
-    from ..bench.planning import plan
     from ..bench.pricing import Left, costs
     from ..bench.running import steps_of
     from ..plan import price
@@ -34,7 +30,6 @@ def shown(
     if ui.quiet:
         yield lambda now: None
         return
-    planned = plan(wanted, edition, seeds, methods, threads)
     known = costs(planned)
     left = Left({step.name: known[step.name].seconds for step in price(steps_of(planned), Store())[1]})
     console, ended = Console(stderr=True, highlight=False), 0

@@ -2,12 +2,14 @@
 
 from __future__ import annotations
 
-from .common import Json, Quiet
+from .common import Device, Json, Quiet, Seed, Threads, start
 
 EXAMPLE = "sublimate env"
 
 
-def run(json: Json = False, quiet: Quiet = False) -> None:
+def run(
+    seed: Seed = 0, threads: Threads = None, device: Device = "auto", json: Json = False, quiet: Quiet = False
+) -> None:
     """Versions, device, threads and where things are kept."""
     import os
     import platform
@@ -17,10 +19,9 @@ def run(json: Json = False, quiet: Quiet = False) -> None:
 
     from ..cache import cache_dir
     from ..networks import versions
-    from ..runtime import find_device
-    from .ui import Ui
 
-    ui, found = Ui(json=json, quiet=quiet), versions()
+    del seed  # every command takes one, and nothing is random here
+    (ui, used), found = start(threads, device, json, quiet), versions()
     for package in ("scikit-learn", "kornia", "pillow", "plotly", "typer", "rich"):
         try:
             found[package] = version(package)
@@ -31,7 +32,7 @@ def run(json: Json = False, quiet: Quiet = False) -> None:
         "platform": platform.platform(),
         "cores": os.cpu_count(),
         "threads": torch.get_num_threads(),
-        "device": find_device("auto"),
+        "device": used,
         "cache": str(cache_dir()),
         "data": os.environ.get("SUBLIMATE_DATA"),
     }

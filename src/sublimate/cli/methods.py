@@ -6,7 +6,7 @@ from typing import TYPE_CHECKING, Annotated, Any
 
 import typer
 
-from .common import Json, Quiet
+from .common import Device, Json, Quiet, Seed, Threads
 from .ui import Ui
 
 if TYPE_CHECKING:
@@ -19,6 +19,9 @@ EXAMPLE = "sublimate methods siamese"
 
 def run(
     name: Annotated[str | None, typer.Argument(help="One method, by name or module:Class: its whole card.")] = None,
+    seed: Seed = 0,
+    threads: Threads = None,
+    device: Device = "auto",
     json: Json = False,
     quiet: Quiet = False,
 ) -> None:
@@ -26,6 +29,7 @@ def run(
     from ..report.methods import BUDGETS
     from ..unlearn import find
 
+    del seed, threads, device  # every command takes them, and nothing is random or computed here
     ui = Ui(json=json, quiet=quiet)
     if name is not None:
         from rich.markdown import Markdown

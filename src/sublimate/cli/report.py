@@ -7,7 +7,7 @@ from typing import Annotated
 
 import typer
 
-from .common import Json, Quiet
+from .common import Device, Json, Quiet, Seed, Threads
 from .ui import Ui
 
 EXAMPLE = "sublimate report results/smoke --out report.html"
@@ -18,6 +18,9 @@ def run(
     out: Annotated[Path, typer.Option("--out", help="The page (HTML), which needs nothing beside it.")] = Path(
         "report.html"
     ),
+    seed: Seed = 0,
+    threads: Threads = None,
+    device: Device = "auto",
     json: Json = False,
     quiet: Quiet = False,
 ) -> None:
@@ -26,6 +29,7 @@ def run(
     from ..files import check_writable, sha256
     from ..report.bench_page import write
 
+    del seed, threads, device  # every command takes them, and nothing is random or computed here
     ui = Ui(json=json, quiet=quiet)
     check_writable(out)
     write(read(folder), out)
