@@ -27,6 +27,7 @@ from sublimate.bench import steps as does
 from sublimate.files import sha256
 from sublimate.plan import Step
 from sublimate.unlearn import METHODS
+from sublimate.unlearn.auto import RULES
 from sublimate.unlearn.presets import read_preset
 
 CHECKPOINTS = Path(__file__).parents[2] / "shared" / "checkpoints"
@@ -132,6 +133,7 @@ def _unlearn(
         "few": few or METHODS[name].few,
     }
     version = json.dumps(METHODS[name]().options(), sort_keys=True)  # with other defaults it is another run
+    version += RULES if name == "siamese" and preset == "auto" else ""
     return Step(name=label, function=does.unlearn, parameters=parameters, needs=(original,), version=version)
 
 

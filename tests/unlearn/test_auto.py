@@ -106,6 +106,12 @@ def test_presets(toy, tmp_path):
         read_preset(file, "siamese")
 
 
+@pytest.mark.parametrize(("n", "every"), [(1, 2), (4, 2), (5, 4), (20, 10), (60, 10)])
+def test_few_records_are_looked_at_more_often(toy, n, every):
+    some = split(toy.split.data, "id:" + ",".join(toy.split.data.ids[:n]))
+    assert auto(toy.model, some, {"lr": 0.01, "batch_size": 4})[0].watch_every == every
+
+
 def test_an_automatic_run_forgets_and_stops_by_itself(toy):
     chosen, _ = auto(toy.model, toy.split, {"lr": 0.01, "batch_size": 16, "watch_every": 2})
     s = toy.split

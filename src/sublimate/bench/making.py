@@ -14,6 +14,7 @@ from ..files import sha256
 from ..plan import Step
 from ..unlearn import find
 from ..unlearn import method as make
+from ..unlearn.auto import RULES
 from ..unlearn.presets import read_preset
 from . import steps as does
 from .kinds import EditionName
@@ -137,7 +138,7 @@ class Bed:
         return self.step(what, does.train, on=on, seed=seed, without=without, **recipe)
 
     def _version(self, method: str) -> str:
-        """With other defaults of the method, or another content of the user's data, it is another step."""
+        """With other defaults or rules of the method, or another content of the user's data, it is another step."""
         data = "" if self.case.data in SOURCES else table(self.case.data).fingerprint
         defaults = json.dumps(make(method).options(), sort_keys=True) if method else ""
-        return data + defaults or "1"
+        return data + defaults + (RULES if method == "siamese" else "") or "1"

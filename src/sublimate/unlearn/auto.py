@@ -23,6 +23,7 @@ from .siamese import Siamese
 RATES = (1e-3, 3e-3, 1e-2)
 PROBE = 8  # iterations per rate
 BOUND = 200  # iterations at most
+RULES = "2"  # to be raised when other values are chosen
 Tried = list[dict[str, Any]]
 
 
@@ -49,7 +50,7 @@ def auto(
         "schedule": "cosine",
         "until": "met",
         "epochs": -(-BOUND // per_pass),
-        "watch_every": 10 if whole else 2,  # a single record is forgotten within a few iterations
+        "watch_every": 10 if whole else min(10, 2 * per_pass),  # a single record is forgotten within a few iterations
     }
     chosen = {name: value for name, value in chosen.items() if name not in options}
     base = Siamese(**(chosen | dict(options)))
