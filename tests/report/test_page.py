@@ -253,6 +253,13 @@ def test_summary_by_hand() -> None:
     )
 
 
+def test_summary_of_a_single_erased_network_needs_no_name_for_it() -> None:
+    story = example()
+    rows = [row for row in story.rows if row.name in ("Original", "Retrain", "Siamese")]
+    said = summary(Story(**{**vars(story), "rows": rows}))
+    assert "; the erased network differs from Retrain by 0.92 points on average and by 3.00 at most (MIA)." in said
+
+
 def test_summary_claims_nothing_without_a_yardstick() -> None:
     story = example()
     alone = Story(**{**vars(story), "rows": story.rows[2:], "reference": None, "counts": {"forget": 1}})

@@ -83,9 +83,11 @@ def summary(story: Story) -> str:
         return f"{asked}; no erased network is compared with {goal.name} here."
     row, gaps = min(compared, key=lambda pair: _mean(pair[1]))
     worst = max(gaps, key=lambda key: gaps[key])
+    nearest = f"the erased network nearest to {goal.name}, {row.name}, differs from it"
+    which = nearest if len(compared) > 1 else f"the erased network differs from {goal.name}"
     return (
-        f"{asked}; the erased network nearest to {goal.name}, {row.name}, differs from it by {_mean(gaps):.2f} points "
-        f"on average and by {gaps[worst]:.2f} at most ({MEANING[worst][0]})."
+        f"{asked}; {which} by {_mean(gaps):.2f} points on average "
+        f"and by {gaps[worst]:.2f} at most ({MEANING[worst][0]})."
     )
 
 
