@@ -39,4 +39,4 @@ bench: install
 
 cards: install
 	$(RUN)python -m sublimate.report.cards docs/methods
-	$(RUN)python -m sublimate.report.audit_schema docs/audit.schema.json
+	$(RUN)python -m sublimate.report.audit.schema docs/audit.schema.json

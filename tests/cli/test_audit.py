@@ -11,8 +11,8 @@ from safetensors.torch import save_file
 from sublimate.audits.result import Audit
 from sublimate.checkpoint import load_checkpoint
 from sublimate.data import load
-from sublimate.report.audit_text import family_of
-from sublimate.report.audit_words import GATES, OTHERS
+from sublimate.report.audit.text import family_of
+from sublimate.report.audit.words import GATES, OTHERS
 
 CODES = {"PASS": 0, "FAIL": 7, "INCONCLUSIVE": 8}
 

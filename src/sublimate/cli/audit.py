@@ -100,7 +100,7 @@ def judge(
 ) -> Audit:
     """Audit and tell, verdict first; plain ids of records are shown on the terminal and nowhere else."""
     from ..audits.auditing import audit, images_at_tier_1
-    from ..report.audit_tables import audit_lines
+    from ..report.audit.tables import audit_lines
 
     ids = list[str]()
     ui.say(f"Auditing at tier {tier}: {len(chosen.forget)} forgotten records against never-seen ones.")

@@ -66,9 +66,9 @@ def render(ui: Ui, results: Results, ran: set[str], folder: Path) -> list[str]:
     from ..bench.kinds import file_name
     from ..bench.summary import summarise
     from ..files import make_folder, write_whole
-    from ..report.bench_figures import save
-    from ..report.bench_tables import terminal
-    from ..report.bench_text import csv, latex, markdown
+    from ..report.bench.figures.saving import save
+    from ..report.bench.tables import terminal
+    from ..report.bench.text import csv, latex, markdown
 
     tables = folder / "tables"
     make_folder(tables)

@@ -27,7 +27,7 @@ def run(
     """Write one self-contained page: which method, how near to Retrain, what verdict, at what cost."""
     from ..bench.results import read
     from ..files import check_writable, sha256
-    from ..report.bench_page import write
+    from ..report.bench.page import write
 
     del seed, threads, device  # every command takes them, and nothing is random or computed here
     ui = Ui(json=json, quiet=quiet)

@@ -12,8 +12,8 @@ from ..audits.evaluation import MEANING
 from ..errors import SublimateError
 from ..files import AnyPath, write_whole
 from ..request import FullClass, RandomFraction, Records, SubClass, parse
-from .audit_charts import audit_charts
-from .audit_page import section
+from .audit.charts import audit_charts
+from .audit.page import section
 from .figures import charts
 from .rows import Row, Story
 from .tables import count, duration, erased, figure, gap, kind, percent, reference, shown, signed

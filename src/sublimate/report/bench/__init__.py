@@ -1,0 +1,1 @@
+"""A folder of results told: tables, figures, and one page."""

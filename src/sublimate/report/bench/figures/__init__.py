@@ -1,0 +1,1 @@
+"""The figures of a bench: each described once, for print and for the page."""

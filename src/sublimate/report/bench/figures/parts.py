@@ -1,0 +1,124 @@
+"""Ablations: terms of the loss, kinds of views."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Sequence
+from dataclasses import replace
+
+from ....bench.kinds import file_name
+from ....bench.lines import YARDSTICKS, Block, Summary
+from ..digits import HEADS
+from .looks import Looks, ends, told_apart
+from .picture import (
+    ACCENT,
+    COLOURS,
+    GREY,
+    SECOND,
+    Axis,
+    Goal,
+    Look,
+    Marks,
+    Panel,
+    Picture,
+    fold,
+    folded_axis,
+    listed_axis,
+)
+
+MEASURES = {
+    "acc_dr": Look(colour=ACCENT, marker="o"),
+    "acc_df": Look(colour=SECOND, marker="s"),
+    "ta_dr": Look(colour=ACCENT, marker="D", filled=False),
+    "ta": Look(colour=ACCENT, marker=">", filled=False),
+    "ta_df": Look(colour=SECOND, marker="^", filled=False),
+    "mia": Look(colour=COLOURS[1], marker="v"),
+}
+
+
+def terms_pictures(summary: Summary, looks: Looks) -> Iterator[Picture]:
+    """Which terms of the loss are used, and how far from Retrain that leads; one panel per scenario."""
+    names = told_apart([block.where for block in summary.blocks])
+    panels = [panel for block in summary.blocks if (panel := _terms(block, names[block.where]))]
+    if panels:
+        yield Picture(
+            name=f"{file_name(summary.experiment.id)}-terms",
+            experiment=summary.experiment.id,
+            title="What each term does",
+            words="Each line is a choice of terms (KVC: vaporization and concentration, CE: cross entropy, ALP: "
+            "adaptive label permutation), each mark one figure. The upright line is Retrain: the nearer all marks of a "
+            "line are to it, the better the choice.",
+            grid=[panels],
+            legend=True,
+        )
+
+
+def _terms(block: Block, title: str) -> Panel | None:
+    lines = [line for line in block.lines if line.method not in YARDSTICKS and line.average_gap]
+    keys = [key for key in block.measures if key in MEASURES]
+    if not lines or not keys:
+        return None
+    marks, values = list[Marks](), list[float]()
+    for nth, key in enumerate(keys):
+        lane = ((nth + 0.5) / len(keys) - 0.5) * 0.7
+        found = [(place, line, gap) for place, line in enumerate(lines) if (gap := line.cells[key].gap)]
+        reach = [ends(gap) for _, _, gap in found]
+        values += [end for pair in reach for end in pair]
+        marks.append(
+            Marks(
+                name=HEADS[key], look=MEASURES[key], x=[fold(gap.mean) for _, _, gap in found],
+                y=[place + lane for place, _, _ in found], low=[fold(low) for low, _ in reach],
+                high=[fold(high) for _, high in reach],
+                says=[f"{line.label}: {HEADS[key]} {gap.mean:+.2f} points" for _, line, gap in found],
+            )
+        )  # fmt: skip
+    y = listed_axis([line.label for line in lines])
+    x = folded_axis("points from Retrain", values)
+    return Panel(title=title, marks=marks, x=x, y=y, goals=[Goal(name="", at=0.0)], rows=2 * len(lines))
+
+
+def views_pictures(summary: Summary, looks: Looks) -> Iterator[Picture]:
+    """Figures before and after, for every kind of views."""
+    measures = list(dict.fromkeys(key for block in summary.blocks for key in block.measures))
+    if measures and len(summary.blocks) > 1:
+        yield Picture(
+            name=f"{file_name(summary.experiment.id)}-before-after",
+            experiment=summary.experiment.id,
+            title="Before and after, by kind of views",
+            words="In percent: the ring is the original, the star Retrain, the filled marks are after erasing. Where "
+            "the filled marks of one panel lie under each other, the kind of views does not matter.",
+            grid=[[_before_after(summary.blocks, key, looks) for key in measures]],
+            legend=True,
+        )
+
+
+def _before_after(blocks: Sequence[Block], key: str, looks: Looks) -> Panel:
+    names = list(told_apart([block.where for block in blocks]).values())
+    labels = dict.fromkeys(line.label for block in blocks for line in block.lines)
+    columns = [
+        (label, [_value(block, label, key) for block in blocks], replace(looks[label], line="")) for label in labels
+    ]
+    return joined(HEADS[key], names, columns, Axis(title="percent", span=(-6, 106)))
+
+
+def _value(block: Block, label: str, key: str) -> float | None:
+    return next(
+        (value.mean for line in block.lines if line.label == label and (value := line.cells[key].measured)), None
+    )
+
+
+def joined(
+    title: str, names: Sequence[str], columns: Sequence[tuple[str, Sequence[float | None], Look]], x: Axis
+) -> Panel:
+    """A list with several marks on every line, joined by a thin line."""
+    marks = []
+    for place in range(len(names)):
+        found = [value for _, values, _ in columns if (value := values[place]) is not None]
+        reach = [min(found), max(found)] if found else []
+        marks.append(Marks(name="", x=reach, y=[place] * len(reach), look=Look(colour=GREY, marker="", line="-")))
+    for word, values, look in columns:
+        own = [(place, value) for place, value in enumerate(values) if value is not None]
+        says = [f"{names[place]}, {word}: {value:.4g}" for place, value in own]
+        marks.append(
+            Marks(name=word, x=[value for _, value in own], y=[place for place, _ in own], look=look, says=says)
+        )
+    return Panel(title=title, marks=marks, x=x, y=listed_axis(names), rows=len(names))

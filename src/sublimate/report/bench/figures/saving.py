@@ -1,0 +1,86 @@
+"""Figures of a bench for print, each a function of the results; what has no data is not made."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterator
+from io import BytesIO
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
+
+from ....bench.lines import YARDSTICKS, Summary
+from ....bench.summary import summarise
+from ....files import AnyPath, make_folder, write_whole
+from .axes import any_script
+from .costs import budget_pictures, runtime_pictures
+from .gaps import cost_pictures, gap_pictures
+from .looks import Looks, looks
+from .parts import terms_pictures, views_pictures
+from .picture import Picture
+from .printing import printed
+from .views import divergence_pictures, points_pictures
+from .ways import curve_pictures, trajectory_pictures
+
+if TYPE_CHECKING:
+    from matplotlib.figure import Figure
+
+    from ....bench.results import Results
+
+Maker = Callable[[Summary, Looks], Iterator[Picture]]
+OWN_FIGURES: dict[str, tuple[Maker, ...]] = {  # by the beginning of an id
+    "runtime": (runtime_pictures,),
+    "ablation/terms": (terms_pictures,),
+    "ablation/views": (views_pictures,),
+    "budget": (budget_pictures,),
+}
+METADATA: dict[str, dict[str, Any]] = {  # no dates and versions: the same figure is the same file
+    "png": {"Software": None},
+    "svg": {"Date": None, "Creator": None},
+    "pdf": {"CreationDate": None, "Creator": None, "Producer": None},
+}
+
+
+def pictures(results: Results) -> Iterator[Picture]:
+    """All pictures that the results give material for, experiment by experiment."""
+    look = looks(results)
+    for experiment in results.experiments.values():
+        summary = summarise(results.rows, results.timings, experiment)
+        for make in _makers(summary):
+            yield from make(summary, look)
+        yield from points_pictures([cloud for cloud in results.points if cloud.experiment == experiment.id])
+
+
+def _makers(summary: Summary) -> tuple[Maker, ...]:
+    experiment = summary.experiment
+    if experiment.kind == "curve":
+        methods = {line.method for block in summary.blocks for line in block.lines} - set(YARDSTICKS)
+        return (curve_pictures,) if len(methods) < 2 else (trajectory_pictures,)
+    if experiment.kind == "kl":
+        return (divergence_pictures,)
+    own = [makers for start, makers in OWN_FIGURES.items() if experiment.id.startswith(start)]
+    return own[0] if own else (gap_pictures, cost_pictures)
+
+
+def figures(results: Results) -> Iterator[tuple[str, Figure]]:
+    """Every figure with its name."""
+    for picture in pictures(results):
+        yield picture.name, printed(picture)
+
+
+def save(results: Results, folder: AnyPath) -> list[Path]:
+    """Write every figure as PNG, SVG and PDF; the same results give the same bytes."""
+    make_folder(Path(folder))
+    written = []
+    for name, figure in figures(results):
+        for ending in METADATA:
+            written.append(Path(folder) / f"{name}.{ending}")
+            write_whole(written[-1], _bytes(figure, ending))
+    return written
+
+
+def _bytes(figure: Figure, ending: str) -> bytes:
+    from matplotlib import rc_context
+
+    stream = BytesIO()
+    with rc_context({"svg.hashsalt": "sublimate"}), any_script():
+        figure.savefig(stream, format=ending, dpi=200, metadata=METADATA[ending])
+    return stream.getvalue()

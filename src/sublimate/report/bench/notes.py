@@ -1,0 +1,86 @@
+"""What stands below a table of results: how to read it, where its figures come from, and what went wrong."""
+
+from __future__ import annotations
+
+from collections import Counter
+from collections.abc import Iterator
+
+from ...bench.lines import AVERAGE_GAP, Line, Summary
+from .layout import FAILED, NOTED, Sheet, clean, sheets
+
+EXTRAS = {
+    AVERAGE_GAP: "Avg gap: mean distance to Retrain, without sign, over the accuracies and MIA; 0 is Retrain.",
+    "tow": "ToW: product of 1 - distance to Retrain over Acc_Df, Acc_Dr and test accuracy; 1 is Retrain.",
+    "auc": "AUC: forgotten against never-seen records by confidence; 0.5 where they cannot be told apart.",
+    "samples": "Images read: by the method in all its passes, probes for its values included.",
+    "audit": "Audit: verdicts over the seeds.",
+}
+NO_TABLE = "There is nothing to put into a table: points of figures only, or nothing run yet."
+
+
+def heading(summary: Summary) -> str:
+    """The title of an experiment and the place in the paper."""
+    experiment = summary.experiment
+    return clean(experiment.title + (f" ({experiment.source})" if experiment.source else ""))
+
+
+def told_once(summary: Summary) -> Iterator[tuple[Sheet, list[str]]]:
+    """The sheets, each with the footnotes that no sheet before it has told; failures always."""
+    told: set[str] = set()
+    for sheet in sheets(summary):
+        new = [note for note in notes(summary, sheet) if note not in told or note.startswith(FAILED)]
+        told.update(new)
+        yield sheet, new
+
+
+def notes(summary: Summary, sheet: Sheet) -> list[str]:
+    """The footnotes of one sheet, as plain text; only of what it shows."""
+    return [clean(note) for note in (*_reading(sheet), *_reported(summary, sheet), *_further(summary, sheet))]
+
+
+def _reading(sheet: Sheet) -> Iterator[str]:
+    lines, cells = _lines(sheet), [cell for line in sheet.lines for cell in line.cells]
+    seeds = sorted({line.seeds for line in lines})
+    over = f"{seeds[0]} to {seeds[-1]} seeds" if len(seeds) > 1 else "one seed" if seeds == [1] else f"{seeds[0]} seeds"
+    spread = ", ± half the width of the 95 % t interval" if any(cell.half for cell in cells) else ""
+    yield f"Means over {over}{spread}." if seeds != [1] else "One seed."
+    if any(cell.gap for cell in cells):
+        yield "In brackets: distance to Retrain of the same seed, in points; near 0 is good, on both sides."
+    if any(cell.mark for cell in cells):
+        yield "Nearest to Retrain by the digits shown: bold; second nearest: underlined."
+    causes = Counter((line.label, line.seeds, cause) for line in lines for cause in line.failed)
+    for (label, seeds_of, cause), often in causes.items():
+        of = f" in {often} of {seeds_of} seeds" if seeds_of > 1 else ""
+        yield f"{FAILED} {label} failed{of}, never ranked; the last good network is shown. {cause}"
+
+
+def _reported(summary: Summary, sheet: Sheet) -> Iterator[str]:
+    if not any(cell.reported for line in sheet.lines for cell in line.cells):
+        return
+    experiment, ran = summary.experiment, [block.where for block in sheet.blocks]
+    paper = dict.fromkeys(
+        f"{setting.paper.model} on {setting.paper.data}"
+        for where in ran
+        for setting in experiment.settings
+        if (case := setting.case(where.edition))
+        and setting.paper
+        and (setting.scenario, case.data, case.model, case.views) == where[1:]
+    )
+    source = f" by the paper, {experiment.source}" if experiment.source else ""
+    yield f"Before the slash: as reported{source}{' (' + '; '.join(paper) + ')' if paper else ''}; after it: measured."
+    if experiment.note:
+        yield f"{NOTED} {experiment.note}"
+
+
+def _further(summary: Summary, sheet: Sheet) -> Iterator[str]:
+    yield from (text for key, text in EXTRAS.items() if key in sheet.extras)
+    if "seconds" in sheet.extras:
+        threads = " or ".join(map(str, summary.threads)) + (" thread" if summary.threads == (1,) else " threads")
+        machines = f", {summary.hosts} machines" if summary.hosts > 1 else ""
+        yield f"Seconds: median, of the method alone ({threads}{machines})."
+    if "efficiency" in sheet.extras:
+        yield "RTE: seconds of Retrain / seconds of the method."
+
+
+def _lines(sheet: Sheet) -> list[Line]:
+    return [line for block in sheet.blocks for line in block.lines]

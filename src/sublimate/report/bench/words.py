@@ -1,0 +1,110 @@
+"""What a page of results says in sentences, and what each figure means and which way is good."""
+
+from __future__ import annotations
+
+from collections import Counter
+from collections.abc import Sequence
+
+from ...audits.evaluation import MEANING
+from ...bench.lines import AVERAGE_GAP, YARDSTICKS, Block, Line
+from ..tables import count
+from .digits import HEADS
+
+MEANINGS = {key: words for key, (_, words) in MEANING.items()} | {
+    "auc": "how well confidence tells forgotten from never-seen records; 0.5 is no trace, on either side of it is one",
+    "js": "distance between its answers on forgotten records and Retrain’s; 0 is good",
+    "kl_dr": "divergence between the answers to views of one record that stays; to be compared with that of D_f",
+    "kl_df": "divergence between the answers to views of one forgotten record; near that of never-seen records is good",
+    "spread_dr": "spread of the logits over views of one record that stays; to be compared with that of D_f",
+    "spread_df": "spread of the logits over views of one forgotten record; near that of never-seen records is good",
+    AVERAGE_GAP: "mean distance to Retrain over the accuracies and MIA, signs dropped, in points; low is good",
+    "tow": "tug of war, one number of three distances (forgotten, retained, test); 1 is Retrain’s, high is good",
+    "seconds": "time of the method alone, median over seeds; low is good, and says nothing of how well it erases",
+    "efficiency": "run-time efficiency: how many times faster than Retrain; high is good",
+    "samples": "records that the method read in all its passes, two views of one counted once; low is good",
+    "audit": "whether forgotten records can be told from never-seen ones: PASS is alike within a margin, FAIL is told "
+    "apart, INCONCLUSIVE is neither; PASS is good, and is not a proof",
+    "seeds": "how many times all was trained and erased anew; more give narrower intervals",
+}
+
+
+def meanings(keys: Sequence[str]) -> list[tuple[str, str]]:
+    """Name and meaning of figures, in the usual order."""
+    return [(HEADS[key], f"{words[0].upper()}{words[1:]}.") for key, words in MEANINGS.items() if key in keys]
+
+
+def ranking(block: Block) -> list[Line]:
+    """Methods that ran through, the nearest to Retrain on average first."""
+    known = [line for line in block.lines if line.average_gap and line.method not in YARDSTICKS and not line.failed]
+    return sorted(known, key=lambda line: line.average_gap.mean if line.average_gap else 0.0)
+
+
+def distance(line: Line) -> str:
+    """How far from Retrain, with its interval."""
+    gap = line.average_gap
+    return "" if gap is None else f"{gap.mean:.2f}" + (f" ± {gap.half:.2f}" if gap.half is not None else "")
+
+
+def cost(line: Line) -> str:
+    """What a method takes, in time and images."""
+    parts = []
+    if line.seconds is not None:
+        parts.append(f"{line.seconds:,.0f} s" if line.seconds >= 10 else f"{line.seconds:.2g} s")
+    if line.efficiency is not None:
+        rate = line.efficiency
+        parts.append(
+            f"{rate:.3g} times as fast as Retrain" if rate >= 1 else f"{1 / rate:.3g} times the time of Retrain"
+        )
+    if line.samples is not None:
+        parts.append(f"{count(round(line.samples))} images read")
+    return ", ".join(parts) or "not measured"
+
+
+def story(block: Block) -> str:
+    """What follows on the nearest method: the next one, who passes the audit, who did not run through."""
+    ranked, always = ranking(block), passing(block)
+    said = (
+        [f"Of {len(ranked)} methods, {ranked[1].label} follows with {distance(ranked[1])} points."]
+        if ranked[1:]
+        else []
+    )
+    if always:
+        said.append(f"{listed(always)} pass{'' if always[1:] else 'es'} the audit in every run.")
+    elif any(line.verdicts for line in ranked):
+        said.append("No method passes the audit in every run.")
+    if broken := [line.label for line in block.lines if line.failed]:
+        said.append(f"{listed(broken)} did not run through with every seed.")
+    return " ".join(said)
+
+
+def passing(block: Block) -> list[str]:
+    """Methods that the audit passes with every seed."""
+    return [line.label for line in ranking(block) if set(line.verdicts) == {"PASS"}]
+
+
+def lead(blocks: Sequence[Block]) -> str:
+    """Who is nearest how often, over all settings that compare methods, and in how many an audit is passed."""
+    nearest = Counter(ranked[0].label for block in blocks if (ranked := ranking(block)))
+    if not nearest:
+        return "No setting here compares methods with Retrain."
+    (first, times), *others = nearest.most_common()
+    often = [f"{first} comes nearest to Retrain in {times}", *(f"{label} in {n}" for label, n in others)]
+    audited = [block for block in blocks if any(line.verdicts for line in ranking(block))]
+    said = f"Of {_settings(len(blocks))} that compare{'s' if len(blocks) == 1 else ''} methods, {listed(often)}."
+    if audited:
+        good = sum(bool(passing(block)) for block in audited)
+        said += f" In {good} of {_settings(len(audited))} at least one method passes the audit in every run."
+    return said
+
+
+def _settings(number: int) -> str:
+    return f"{number} setting{'' if number == 1 else 's'}"
+
+
+def listed(names: Sequence[str]) -> str:
+    """Names in a sentence.
+
+    >>> listed(["a", "b", "c"])
+    'a, b and c'
+    """
+    return " and ".join(part for part in (", ".join(names[:-1]), *names[-1:]) if part)

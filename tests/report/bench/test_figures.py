@@ -1,0 +1,205 @@
+"""Figures of a bench: what they show, worked out by hand; that they print the same twice, and change nothing global."""
+
+from __future__ import annotations
+
+import math
+import warnings
+from dataclasses import replace
+
+import matplotlib
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+from sublimate.bench.results import Results
+from sublimate.report.bench.figures.gaps import _unbeaten
+from sublimate.report.bench.figures.labels import beside
+from sublimate.report.bench.figures.looks import looks
+from sublimate.report.bench.figures.picture import Axis, Picture, fold, folded_axis, log_axis, short
+from sublimate.report.bench.figures.printing import printed
+from sublimate.report.bench.figures.saving import figures, pictures, save
+
+distances = st.floats(-100, 100)
+
+
+def only(results: Results, *ids: str) -> Results:
+    """The results of some experiments."""
+    return Results(
+        rows=tuple(row for row in results.rows if row.experiment in ids),
+        timings=tuple(timing for timing in results.timings if timing.experiment in ids),
+        points=tuple(cloud for cloud in results.points if cloud.experiment in ids),
+        experiments={id: one for id, one in results.experiments.items() if id in ids},
+    )
+
+
+def picture_of(results: Results, name: str) -> Picture:
+    (found,) = [picture for picture in pictures(results) if picture.name == name]
+    return found
+
+
+def test_every_kind_of_result_has_its_figures(made_results):
+    assert [picture.name for picture in pictures(made_results)] == [
+        "full-class-cifar10-gaps-he-resnet8", "full-class-cifar10-gaps-he-resnet20", "full-class-cifar10-cost",
+        "sub-class-cifar10-gaps", "sub-class-cifar10-cost", "random-cifar10-gaps", "random-cifar10-cost",
+        "full-class-cifar100-gaps", "full-class-cifar100-cost", "runtime-seconds", "ablation-concentration-curves",
+        "ablation-terms-terms", "ablation-views-before-after", "budget-cifar10-budget",
+        "trajectory-cifar10-trajectory", "analysis-kl-kl", "analysis-tsne-retrain", "analysis-tsne-siamese",
+    ]  # fmt: skip
+
+
+def test_a_figure_without_data_is_not_made(made_results):
+    assert list(pictures(Results(rows=()))) == []
+    untimed = replace(made_results, timings=())
+    names = {picture.name for picture in pictures(untimed)}
+    assert "random-cifar10-gaps" in names and not any("cost" in name or "seconds" in name for name in names)
+    alone = [row.model_copy(update={"gap": None, "average_gap": None, "tow": None}) for row in made_results.rows]
+    names = {picture.name for picture in pictures(replace(made_results, rows=tuple(alone), points=()))}
+    assert not any("gaps" in name or "cost" in name or "terms-" in name or "tsne" in name for name in names)
+
+
+def test_gaps_by_hand(made_results):
+    results = only(made_results, "random/cifar10")
+    rows = [
+        row.model_copy(update={"average_gap": 1.0 + 2.0 * row.seed, "gap": {"acc_df": -9.0}, "failed": None})
+        for row in results.rows
+        if row.label in ("Siamese", "SCRUB") and row.seed < 2
+    ]
+    rows[0] = rows[0].model_copy(update={"average_gap": 0.5})
+    picture = picture_of(replace(results, rows=tuple(rows), timings=()), "random-cifar10-gaps")
+    average, acc_df = picture.panels
+    # Siamese: 1 and 3; SCRUB: 0.5 and 3, so it is on top.
+    # t(0.975, 1) = 12.7062 and sd = |a - b| / √2, so half the interval of two values is 12.7062 · |a - b| / 2.
+    assert list(average.y.ticks.values()) == ["SCRUB", "Siamese"]
+    by_place = {
+        y: (x, low, high) for m in average.marks for x, y, low, high in zip(m.x, m.y, m.low, m.high, strict=True)
+    }
+    assert by_place[1] == pytest.approx((math.log10(3), 0.0, math.log10(1 + 2 + 12.7062)), abs=1e-4)
+    assert by_place[0] == pytest.approx((math.log10(2.75), 0.0, math.log10(1 + 1.75 + 12.7062 * 1.25)), abs=1e-4)
+    assert acc_df.title == "Acc_Df" and {x for m in acc_df.marks for x in m.x} == {-1.0}  # −log10(1 + 9)
+
+
+def test_failed_and_original_are_told_apart_from_methods(made_results):
+    panel = picture_of(made_results, "full-class-cifar10-gaps-he-resnet8").panels[0]
+    names = list(panel.y.ticks.values())
+    signs = {names[int(y)]: (m.look.marker, m.look.filled) for m in panel.marks for y in m.y}
+    assert signs["NegGrad (failed)"][0] == "X" and signs["Original"] == ("o", False) and signs["SCRUB"] == ("o", True)
+    assert "Retrain" not in names
+
+
+def test_run_times_by_hand(made_results):
+    panel = picture_of(made_results, "runtime-seconds").panels[0]
+    written = dict(zip(panel.y.ticks.values(), (m.written[0] for m in panel.marks), strict=True))
+    assert written["Siamese"] == "31 s  26×"  # 812 / 31 = 26.2
+    assert written["Finetune"] == "96 s  8.5×" and written["Retrain"] == "812 s"
+    assert next(iter(written)) == "SSD" and list(written)[-1] == "Retrain" and "Original" not in written
+
+
+def test_budgets_are_in_order(made_results):
+    picture = picture_of(made_results, "budget-cifar10-budget")
+    panel = picture.grid[0][0]
+    assert list(panel.x.ticks.values()) == ["10", "100", "1,000", "all"] and panel.marks[0].x == [0, 1, 2, 3]
+    assert [mark.name for mark in panel.marks] == ["Siamese"] and not picture.legend
+    assert [goal.name for goal in picture.grid[1][0].goals] == ["Retrain"]
+
+
+def test_curves_by_hand(made_results):
+    picture = picture_of(made_results, "ablation-concentration-curves")
+    assert [[panel.title for panel in row] for row in picture.grid] == [
+        ["Concentration, he-resnet8", "Concentration, he-resnet20"],
+        ["Concentration and vaporization, he-resnet8", "Concentration and vaporization, he-resnet20"],
+    ]
+    kept, gone = picture.grid[1][0].marks
+    assert kept.x == gone.x == [0.0, 0.5, 1.0, 1.5, 2.0, 2.5, 3.0]
+    assert gone.y[:2] == pytest.approx([88.2, 35.28])  # 88.2 · 0.4
+    assert kept.look.line != gone.look.line and kept.look.marker != gone.look.marker
+
+
+def test_ways_start_at_the_original_and_yardsticks_lie_above(made_results):
+    (panel,) = picture_of(made_results, "trajectory-cifar10-trajectory").panels
+    ways = [mark for mark in panel.marks if not mark.name]
+    assert len(ways) == 10 and {(mark.x[0], mark.y[0]) for mark in ways} == {(88.2, 86.4)}
+    assert [mark.name for mark in panel.marks][-2:] == ["Original", "Retrain"]
+
+
+def test_clouds_stand_by_scenario_and_views(made_results):
+    picture = picture_of(made_results, "analysis-tsne-retrain")
+    assert [[panel.title for panel in row] for row in picture.grid][1] == [
+        "sub-class, simple", "sub-class, contrastive", "sub-class, cutout",
+    ]  # fmt: skip
+    marks = picture.panels[0].marks
+    assert sum(len(mark.x) for mark in marks) == 2000 and len({mark.look.marker for mark in marks}) == 2
+    assert [mark.name for mark in marks if mark.name] == ["stays", "to be forgotten"]
+
+
+def test_every_method_has_a_look_of_its_own_even_without_colour(made_results):
+    labels = {row.label for row in made_results.rows if row.experiment == "full-class/cifar10"}
+    found = looks(made_results)
+    assert len({(found[label].marker, found[label].line, found[label].filled) for label in labels}) == len(labels) == 12
+
+
+@given(distances, distances)
+def test_fold_keeps_order_and_is_odd(a, b):
+    assert fold(-a) == -fold(a)
+    assert a == b or (fold(a) <= fold(b)) == (a < b) or fold(a) == fold(b)
+
+
+@given(st.lists(distances, max_size=6))
+def test_folded_axis_holds_all_values(values):
+    axis = folded_axis("", values)
+    assert axis.span[0] < min(map(fold, [0.0, *values])) and max(map(fold, [0.0, *values])) < axis.span[1]
+    assert all(axis.span[0] <= tick <= axis.span[1] for tick in axis.ticks)
+
+
+@given(st.lists(st.floats(0.001, 1e5), min_size=1, max_size=6))
+def test_logarithmic_axis_holds_all_values_and_has_a_number(values):
+    axis = log_axis("", values)
+    assert axis.span[0] < min(values) <= max(values) < axis.span[1]
+    assert axis.ticks and all(axis.span[0] <= tick <= axis.span[1] for tick in axis.ticks)
+
+
+@given(st.lists(st.tuples(st.integers(0, 9), st.integers(0, 9)), min_size=1, max_size=9))
+def test_unbeaten_by_comparing_all(dots):
+    beaten = {a for a in dots for b in dots if b != a and b[0] <= a[0] and b[1] <= a[1]}
+    assert set(_unbeaten(dots)) == set(dots) - beaten
+
+
+def test_names_beside_marks_avoid_each_other():
+    axis = Axis(span=(0.0, 1.0))
+    sides = beside({"left": (0.45, 0.5), "right": (0.55, 0.5), "edge": (0.98, 0.9)}, axis, axis, (3.0, 2.0))
+    assert sides == {"left": "left", "right": "right", "edge": "left"}
+
+
+def test_the_same_results_print_the_same_bytes_and_nothing_global_changes(made_results, tmp_path):
+    before = dict(matplotlib.rcParams)
+    results = only(made_results, "analysis/kl")
+    first, second = save(results, tmp_path / "one"), save(results, tmp_path / "two")
+    assert [path.name for path in first] == [f"analysis-kl-kl.{ending}" for ending in ("png", "svg", "pdf")]
+    for one, other in zip(first, second, strict=True):
+        assert one.read_bytes() == other.read_bytes()
+    assert b"<dc:date>" not in first[1].read_bytes() and b"CreationDate" not in first[2].read_bytes()
+    assert dict(matplotlib.rcParams) == before
+
+
+def test_hostile_names_are_printed_as_they_stand(made_results, tmp_path):
+    hostile = r"_$\frac{1$ <b> ^{" + "\x1b[31m\n" + "猫"
+    rows = [row.model_copy(update={"label": f"{row.label}{hostile}"}) for row in made_results.rows]
+    results = only(replace(made_results, rows=tuple(rows)), "budget/cifar10", "analysis/kl")
+    with warnings.catch_warnings():
+        warnings.simplefilter("error")
+        written = save(results, tmp_path)
+    assert len(written) == 6
+    assert "\n" not in short(hostile) and "\x1b" not in short(hostile)
+
+
+def test_figures_are_free_of_pyplot_and_have_their_names(made_results):
+    name, figure = next(iter(figures(only(made_results, "analysis/kl"))))
+    assert name == "analysis-kl-kl" and not hasattr(figure, "number")  # pyplot would have numbered it
+    assert [ax.get_title(loc="left") for ax in figure.axes] == ["full-class", "sub-class", "random"]
+    assert all(ax.get_xscale() == "log" for ax in figure.axes)
+
+
+def test_panels_that_are_missing_leave_their_place_empty(made_results):
+    picture = picture_of(made_results, "analysis-tsne-retrain")
+    ragged = replace(picture, grid=[picture.grid[0], picture.grid[1][:1]])
+    shown = [ax.get_visible() for ax in printed(ragged).axes]
+    assert shown == [True, True, True, True, False, False]

@@ -1,0 +1,249 @@
+"""The page of results: read as a browser would, its sentences and tables worked out by hand, names never trusted."""
+
+from __future__ import annotations
+
+import base64
+import hashlib
+import json
+import re
+from dataclasses import replace
+from itertools import pairwise
+
+import pytest
+from parsed_page import Parsed
+from plotly.offline import get_plotlyjs
+
+from sublimate.bench.experiments import parse
+from sublimate.bench.results import Audited, Results, Timing
+from sublimate.report.bench.page import render, write
+
+HOSTILE = [
+    "<script>hacked()</script>", "<img src=x onerror=hacked()>", "</style><script>hacked()</script>", "{{ 7*7 }}",
+    "{% raw %}", "</script><script>hacked()</script>", "<svg onload=hacked()>", "'; hacked(); '", '" onclick="hacked()',
+    "javascript:hacked()", "<!-- ", "-->", "]]>", "&lt;script&gt;", "</table>", "</details>",
+    "<a href='javascript:x'>y</a>", "${hacked()}", "`hacked()`", "<iframe srcdoc='<script>hacked()</script>'>",
+]  # fmt: skip
+TINY = """
+id = "own/tiny"
+title = "A small comparison"
+source = "Table 9"
+note = "Reported figures are no goal."
+measures = ["acc_dr", "mia"]
+[[settings]]
+scenario = "full-class"
+cpu = {{ data = "cifar10", request = "class:cat", model = "he-resnet8", recipe = "fast", views = "simple", few = 9 }}
+[[methods]]
+name = "retrain"
+label = "Retrain"
+[[methods]]
+name = "siamese"
+label = {near}
+reported.full-class = {{ acc_dr = 91.5 }}
+[[methods]]
+name = "scrub"
+label = "SCRUB"
+"""
+
+
+def own(page: str) -> str:
+    """The page without Plotly's code."""
+    return page.replace(get_plotlyjs(), "/* plotly */")
+
+
+def tiny(made: Results, near: str = "Near", **more: object) -> Results:
+    """Two seeds, one method near Retrain and one far from it, all figures chosen."""
+    experiment = parse(TINY.format(near=json.dumps(near)), place="here")
+    kept = next(row for row in made.rows if row.label == "Siamese")
+    chosen = {
+        "Retrain": ("retrain", None, (90.0, 10.0)),
+        near: ("siamese", 1.0, (91.0, 9.0)),
+        "SCRUB": ("scrub", 4.0, (86.0, 6.0)),
+    }
+    rows = []
+    for seed in (0, 1):
+        for label, (method, gap, (acc_dr, mia)) in chosen.items():
+            verdict = (
+                None
+                if gap is None
+                else Audited(verdict="PASS" if gap == 1.0 and seed else "FAIL", tier=1, reasons=("Because.",))
+            )
+            rows.append(
+                kept.model_copy(
+                    update={
+                        "experiment": "own/tiny", "request": "class:cat", "label": label, "method": method,
+                        "figures": {"acc_dr": acc_dr, "mia": mia, "samples": 1200}, "average_gap": gap,
+                        "seed": seed, "audit": verdict,
+                        "gap": None if gap is None else {"acc_dr": acc_dr - 90, "mia": mia - 10}, "tow": None,
+                        "classes": {"cat": 10.0 + seed, "dog": 90.0}, "options": {"lr": 0.125}, "failed": None,
+                        "confusion": {"cat": {"dog": 60.0 - 20 * seed, "fox": 5.0, "owl": 7.0, "ant": 1.0}},
+                        "command": f"sublimate erase --method {method} --seed {seed}",
+                    } | more
+                )
+            )  # fmt: skip
+    timings = [
+        Timing(experiment="own/tiny", edition="cpu", scenario="full-class", data="cifar10", views="simple",
+               model="he-resnet8", label=label, seed=0, seconds=seconds, threads=2, host="h", at="t")
+        for label, seconds in (("Retrain", 100.0), (near, 20.0), ("SCRUB", 50.0))
+    ]  # fmt: skip
+    return Results(rows=tuple(rows), timings=tuple(timings), experiments={"own/tiny": experiment})
+
+
+@pytest.fixture(scope="module")
+def page(made_results) -> str:
+    return render(made_results)
+
+
+@pytest.fixture(scope="module")
+def parsed(page) -> Parsed:
+    return Parsed(own(page))
+
+
+def policy(page: str) -> dict[str, list[str]]:
+    (meta,) = [attrs for attrs, _ in Parsed(own(page)).all("meta") if "http-equiv" in attrs]
+    return {name: sources for name, *sources in (rule.split() for rule in meta["content"].split(";"))}
+
+
+def test_policy_names_exactly_the_scripts_of_the_page(page):
+    scripts = re.findall(r"<script>(.*?)</script>", page, re.DOTALL)
+    assert len(scripts) == 2 and scripts[0] == get_plotlyjs()
+    digests = [base64.b64encode(hashlib.sha256(script.encode()).digest()).decode() for script in scripts]
+    rules = policy(page)
+    assert rules["script-src"] == [f"'sha256-{digest}'" for digest in digests] and rules["default-src"] == ["'none'"]
+    assert set(rules) == {"default-src", "script-src", "style-src", "base-uri", "form-action"}
+
+
+def test_nothing_is_loaded_and_every_link_leads_into_the_page(page, parsed):
+    places = {attrs["id"] for _, attrs, _ in parsed.elements if "id" in attrs}
+    for tag, attributes, _ in parsed.elements:
+        assert tag not in ("link", "img", "iframe", "object", "embed", "base", "form")
+        assert not {"src", "srcset", "data", "action"} & attributes.keys()
+        assert not [name for name in attributes if name.startswith("on")]
+        assert "href" not in attributes or attributes["href"].removeprefix("#") in places
+    css = "".join(parsed.texts("style"))
+    assert "@import" not in css and "url(" not in css and not re.search(r"https?://", own(page))
+
+
+def test_reachable_without_eyes_or_mouse(parsed):
+    levels = [int(tag[1]) for tag, _, _ in parsed.elements if re.fullmatch(r"h[1-5]", tag)]
+    assert levels[0] == 1 and levels.count(1) == 1 and all(after <= before + 1 for before, after in pairwise(levels))
+    assert len(parsed.all("caption")) == len(parsed.all("table"))
+    assert all(attrs.get("scope") in ("row", "col") for attrs, _ in parsed.all("th"))
+    assert all("tabindex" in attrs and attrs["aria-label"] for attrs, _ in parsed.all("div", class_="scroll"))
+    labels = {attrs["aria-labelledby"] for attrs, _ in parsed.all("section")}
+    assert labels == {attrs["id"] for attrs, _ in parsed.all("h2")}
+    ids = [attrs["id"] for _, attrs, _ in parsed.elements if "id" in attrs]
+    assert len(ids) == len(set(ids)) and parsed.all("noscript")
+
+
+def test_each_chart_has_its_place_and_says_what_it_shows(parsed):
+    charts = json.loads("".join(parsed.texts("script", type="application/json")), parse_constant=pytest.fail)
+    places = [int(attrs["data-chart"]) for attrs, _ in parsed.all("div", class_="chart")]
+    assert sorted(places) == list(range(len(charts))) and len(charts) > 50
+    assert all(attrs["aria-label"] for attrs, _ in parsed.all("div", role="img"))
+
+
+def test_overview_by_hand(made_results):
+    parsed = Parsed(own(render(tiny(made_results))))
+    # Near: 1 point in both seeds; 20 s against 100 s.  The audit fails it in seed 0 and passes it in seed 1.
+    assert parsed.texts("p", class_="lead") == [
+        "Of 1 setting that compares methods, Near comes nearest to Retrain in 1. "
+        "In 0 of 1 setting at least one method passes the audit in every run."
+    ]
+    assert parsed.texts("p", class_="nearest") == ["nearest to RetrainNear"]
+    assert parsed.texts("dd")[:3] == [
+        "1.00 ± 0.00 points, 2 seeds", "✓ PASS 1 of 2 ✕ FAIL 1 of 2",
+        "20 s, 5 times as fast as Retrain, 1,200 images read",
+    ]  # fmt: skip
+    assert parsed.texts("p", class_="story") == [
+        "Of 2 methods, SCRUB follows with 4.00 ± 0.00 points. No method passes the audit in every run."
+    ]
+    assert parsed.texts("p", class_="note") == ["Reported figures are no goal."]
+    assert parsed.texts("p", class_="origin") == ["own/tiny · in the paper: Table 9"]
+
+
+def test_table_by_hand(made_results):
+    rows = Parsed(own(render(tiny(made_results)))).texts("tr")
+    assert rows[0] == "Approach Audit Avg gap Acc_Dr MIA Seconds RTE Images read"
+    assert rows[1].startswith("Retrain – – 90.00 ± 0.00 10.00 ± 0.00 100.0")
+    assert rows[2] == (
+        "Near ✓ PASS 1 of 2 ✕ FAIL 1 of 2 1.00 ± 0.00 (nearest) "
+        "91.00 ± 0.00+1.00 ± 0.00paper 91.50 (nearest) 9.00 ± 0.00−1.00 ± 0.00 (nearest) 20.0 5.0 1,200"
+    )
+
+
+def test_cells_carry_what_they_are_sorted_by(made_results):
+    parsed = Parsed(own(render(tiny(made_results))))
+    sorts = [attrs["data-sort"] for attrs, _ in parsed.all("td") if "data-sort" in attrs][:21]
+    assert sorts[7:14] == ["PASS FAIL 1 PASS, 1 FAIL", "1.00", "91.00", "9.00", "20.0", "5.0", "1200"]
+    assert sorts[0] == sorts[1] == ""  # what is missing
+
+
+def test_classes_and_confusion_by_hand(made_results):
+    parsed = Parsed(own(render(tiny(made_results))))
+    classes, confusion = (details for details in parsed.texts("details") if details.startswith(("Accuracy", "What")))
+    assert "cat (forgotten) 10.5 10.5 10.5 dog 90.0 90.0 90.0" in classes  # (10 + 11) / 2
+    assert "Near dog 50, owl 7, fox 5" in confusion and "ant" not in confusion  # (60 + 40) / 2; the first three
+
+
+def test_commands_and_values_of_every_row(made_results):
+    results = tiny(made_results, failed="it collapsed")
+    details = Parsed(own(render(results))).texts("details")[-1]  # SCRUB
+    for words in ("SCRUB", "failed in 2 of 2", "lr0.125", "Failed: it collapsed.", "Audit, tier 1: FAIL. Because."):
+        assert words in details
+    commands = Parsed(own(render(results))).texts("pre")
+    assert commands == [
+        f"sublimate erase --method {m} --seed {s}" for m in ("retrain", "siamese", "scrub") for s in (0, 1)
+    ]
+
+
+def test_meanings_are_told(parsed):
+    text = parsed.texts("main")[0]
+    assert "An MIA of 0 is not a success" in text and "low is good" in text and "high is good" in text
+    assert {"Acc_Dr", "MIA", "AUC", "ToW", "RTE", "Audit", "KL D_f"} <= set(parsed.texts("dt"))
+
+
+def test_smoke_says_that_its_titles_are_the_papers(made_results):
+    said = [
+        "The titles are the paper’s" in own(render(tiny(made_results, edition=edition))) for edition in ("cpu", "smoke")
+    ]
+    assert said == [False, True]
+
+
+def test_hostile_names_stay_text(made_results):
+    names = dict.fromkeys(HOSTILE, 50.0)
+    assert len(names) == 20
+    results = tiny(
+        made_results, classes=names, confusion=dict.fromkeys(HOSTILE, names), options={n: n for n in HOSTILE}
+    )
+    near = [row for row in results.rows if row.label == "Near"]
+    rows = [
+        row.model_copy(update={"label": n, "command": n, "stopped": n, "request": n}) for n in HOSTILE for row in near
+    ]
+    page = own(render(replace(results, rows=(*results.rows, *rows))))
+    parsed = Parsed(page)
+    assert [attrs.get("type") for attrs, _ in parsed.all("script")] == ["application/json", None, None]
+    assert not parsed.all("img", "svg", "iframe")
+    assert not any(key.startswith("on") for _, attrs, _ in parsed.elements for key in attrs)
+    assert all(attrs["href"].startswith("#") for attrs, _ in parsed.all("a"))
+    heads, cells, commands = parsed.texts("th"), parsed.texts("td"), parsed.texts("pre")
+    for name in (" ".join(name.split()) for name in HOSTILE):
+        assert any(name in text for text in heads) and name in cells and name in commands
+    assert "<" not in "".join(parsed.texts("script", type="application/json"))
+
+
+def test_no_results_need_no_plotly():
+    page = render(Results(rows=()))
+    assert len(page) < 100_000 and len(policy(page)["script-src"]) == 1
+    assert "No setting here compares methods with Retrain." in page
+
+
+def test_results_without_retrain_claim_nothing(made_results):
+    results = tiny(made_results, gap=None, average_gap=None)
+    rows = tuple(row for row in results.rows if row.method != "retrain")
+    parsed = Parsed(own(render(replace(results, rows=rows))))
+    assert not parsed.all("article") and "(nearest)" not in parsed.texts("main")[0]
+
+
+def test_same_results_same_bytes(made_results, page, tmp_path):
+    write(made_results, tmp_path / "report.html")
+    assert (tmp_path / "report.html").read_bytes() == page.encode()
