@@ -2,26 +2,15 @@
 
 from __future__ import annotations
 
-import os
-import shutil
-import subprocess
-
-import pytest
+from browsing import needs_browser, shown
 
 from sublimate.audits.evaluation import Scores
 from sublimate.report.page import render
 from sublimate.report.rows import Row, Story
 from sublimate.unlearn.base import Record
 
-BROWSER = shutil.which("chromium") or shutil.which("chromium-browser") or shutil.which("google-chrome")
-FLAGS = [
-    *("--headless", "--no-sandbox", "--disable-gpu", "--disable-quic", "--no-first-run", "--disable-sync"),
-    *("--disable-background-networking", "--disable-component-update", "--enable-logging=stderr"),
-    "--virtual-time-budget=8000",
-]
 
-
-@pytest.mark.skipif(BROWSER is None, reason="no Chromium on this machine")
+@needs_browser
 def test_charts_are_drawn_and_nothing_is_blocked(tmp_path):
     record = Record(
         method="siamese", options={"lr": 1e-3}, losses=[{"ce": 1.0}, {"ce": 0.5}], stopped="all epochs done"
@@ -33,11 +22,6 @@ def test_charts_are_drawn_and_nothing_is_blocked(tmp_path):
         title="A page", request="class:3", data="digits", model="small-cnn", split="0123456789abcdef",
         counts={"forget": 3, "retain": 5, "test": 2}, rows=rows, reference="Retrain",
     )  # fmt: skip
-    page = tmp_path / "page.html"
-    page.write_text(render(story), encoding="utf-8")
-    home = {"HOME": str(tmp_path), "PATH": os.environ["PATH"]}
-    command = [BROWSER, *FLAGS, f"--user-data-dir={tmp_path / 'profile'}", "--dump-dom", page.as_uri()]
-    done = subprocess.run(command, capture_output=True, text=True, timeout=120, env=home)
-    assert done.stdout.count("main-svg") >= 2, done.stderr[-2000:]
-    assert "&lt;b&gt;Erased" in done.stdout and "<b>Erased" not in done.stdout
-    assert "Content Security Policy" not in done.stderr and "CONSOLE" not in done.stderr
+    document = shown(render(story), tmp_path)
+    assert document.count("main-svg") >= 2
+    assert "&lt;b&gt;Erased" in document and "<b>Erased" not in document

@@ -5,7 +5,6 @@ from __future__ import annotations
 import json
 import os
 import select
-import shutil
 import subprocess
 import time
 from dataclasses import replace
@@ -13,17 +12,13 @@ from pathlib import Path
 from typing import Any
 
 import pytest
+from browsing import BROWSER, QUIET, needs_browser
 
 from sublimate.bench.results import Results
 from sublimate.report.bench.page import write
 
-BROWSER = shutil.which("chromium") or shutil.which("chromium-browser") or shutil.which("google-chrome")
-FLAGS = [
-    *("--headless", "--no-sandbox", "--disable-gpu", "--disable-quic", "--no-first-run", "--disable-sync"),
-    *("--disable-background-networking", "--disable-component-update", "--remote-debugging-pipe"),
-]
 PATIENCE = 90  # seconds until a browser that says nothing is given up
-pytestmark = pytest.mark.skipif(BROWSER is None, reason="no Chromium on this machine")
+pytestmark = needs_browser
 
 
 class Browser:
@@ -31,7 +26,7 @@ class Browser:
 
     def __init__(self, home: Path) -> None:
         (theirs_in, self._out), (self._in, theirs_out) = os.pipe(), os.pipe()
-        command = [BROWSER, *FLAGS, f"--user-data-dir={home / 'profile'}"]
+        command = [BROWSER, *QUIET, "--remote-debugging-pipe", f"--user-data-dir={home / 'profile'}"]
         # Chromium reads from 3 and writes to 4.
         line = f"exec {' '.join(map(str, command))} 3<&{theirs_in} 4>&{theirs_out}"
         home_only = {"HOME": str(home), "PATH": os.environ["PATH"]}
