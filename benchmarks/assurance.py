@@ -12,7 +12,7 @@ from __future__ import annotations
 from argparse import ArgumentParser
 from collections import Counter
 
-from tables import Row, done, make, publish
+from tables import Row, gathered, make, publish
 
 from sublimate.bench.assurance import verdicts
 from sublimate.bench.memorised import PROBLEMS
@@ -22,14 +22,17 @@ VERDICTS = ("PASS", "FAIL", "INCONCLUSIVE", "REFUSED")
 VERSION = "2"  # to be raised when the audit judges otherwise
 
 
-def steps(problem: str, seeds: int) -> list[Step]:
-    """One per seed and request."""
+def declared(problem: str, seeds: int) -> list[tuple[Row, Step]]:
+    """One step per seed and request; its rows say all of themselves."""
     return [
-        Step(
-            name=f"{problem} {request} {seed}",
-            function=verdicts,
-            parameters={"problem": problem, "request": request, "seed": seed},
-            version=VERSION,
+        (
+            {},
+            Step(
+                name=f"{problem} {request} {seed}",
+                function=verdicts,
+                parameters={"problem": problem, "request": request, "seed": seed},
+                version=VERSION,
+            ),
         )
         for seed in range(seeds)
         for request in PROBLEMS[problem].requests
@@ -52,11 +55,10 @@ def main() -> None:
     parser.add_argument("--seeds", type=int, default=20)
     parser.add_argument("--render", action="store_true", help="only write what is done")
     chosen = parser.parse_args()
-    wanted = steps(chosen.problem, chosen.seeds)
+    name, wanted = f"assurance-{chosen.problem}", declared(chosen.problem, chosen.seeds)
     if not chosen.render:
-        make(wanted)
-    rows = [row for _, found in done(({}, step) for step in wanted) for row in found]
-    publish(f"assurance-{chosen.problem}", rows, markdown)
+        make(name, wanted)
+    publish(name, gathered(name, wanted, list), markdown)
 
 
 if __name__ == "__main__":

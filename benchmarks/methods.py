@@ -14,13 +14,13 @@ import json
 import math
 import statistics
 from argparse import ArgumentParser
-from collections.abc import Iterable, Iterator
+from collections.abc import Iterator
 from dataclasses import dataclass
 from pathlib import Path
 from random import Random
 from typing import Any
 
-from tables import RESULTS, Row, done, make, publish
+from tables import RESULTS, Row, gathered, make, publish
 
 from sublimate.bench import analysis
 from sublimate.bench import steps as does
@@ -149,19 +149,21 @@ def _step(name: str, function: Any, **parameters: Any) -> Step:
     return Step(name=name, function=function, parameters=parameters)
 
 
-def gathered(wanted: Iterable[tuple[Row, Step]]) -> list[Row]:
-    """The rows that are done, each with its gap to Retrain where there is one."""
-    found = [label | {"split": look["split"]} | look["figures"] | _told(look["run"]) for label, look in done(wanted)]
-    retrained = {(row["scenario"], row["seed"]): row for row in found if row["method"] == "retrain"}
-    for row in found:
+def told(look: Row) -> list[Row]:
+    """The row of one network."""
+    return [
+        {"split": look["split"]} | look["figures"] | {name: look["run"][name] for name in TOLD if name in look["run"]}
+    ]
+
+
+def compared(rows: list[Row]) -> list[Row]:
+    """The rows, each with its gap to Retrain where there is one."""
+    retrained = {(row["scenario"], row["seed"]): row for row in rows if row["method"] == "retrain"}
+    for row in rows:
         if reference := retrained.get((row["scenario"], row["seed"])):
             parts = [abs(row[f] - reference[f]) for f in ("acc_dr", "acc_df", "ta", "mia")]
             row["gap"] = sum(parts) / len(parts)
-    return found
-
-
-def _told(run: Row) -> Row:
-    return {name: run[name] for name in TOLD if name in run}
+    return rows
 
 
 def markdown(rows: list[Row]) -> str:
@@ -195,9 +197,10 @@ def main() -> None:
     parser.add_argument("--render", action="store_true", help="only write what is done")
     chosen = parser.parse_args()
     presets = sorted((RESULTS / "presets" / chosen.table).glob("*.toml"))
+    name, only = f"methods-{chosen.table}", [m for m in chosen.only.split(",") if m]
     if not chosen.render:
-        make(step for _, step in declared(chosen.table, [m for m in chosen.only.split(",") if m], presets))
-    publish(f"methods-{chosen.table}", gathered(declared(chosen.table, [], presets)), markdown)
+        make(name, declared(chosen.table, only, presets))
+    publish(name, compared(gathered(name, declared(chosen.table, [], presets), told)), markdown)
 
 
 if __name__ == "__main__":

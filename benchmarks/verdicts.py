@@ -12,7 +12,7 @@ from __future__ import annotations
 from argparse import ArgumentParser
 from collections.abc import Iterator
 
-from tables import Row, done, make, publish
+from tables import Row, gathered, make, publish
 
 from sublimate.bench import analysis
 from sublimate.bench.experiments import find
@@ -73,10 +73,10 @@ def main() -> None:
     parser.add_argument("data", choices=["cifar10", "fashion-mini"])
     parser.add_argument("--render", action="store_true", help="only write what is done")
     chosen = parser.parse_args()
-    wanted = list(declared(chosen.data))
+    name, wanted = f"verdicts-{chosen.data}", list(declared(chosen.data))
     if not chosen.render:
-        make(step for _, step in wanted)
-    publish(f"verdicts-{chosen.data}", [about | {"tiers": tiers} for about, tiers in done(wanted)], markdown)
+        make(name, wanted)
+    publish(name, gathered(name, wanted, lambda tiers: [{"tiers": tiers}]), markdown)
 
 
 if __name__ == "__main__":

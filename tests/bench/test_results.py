@@ -24,6 +24,7 @@ ROW: dict[str, Any] = {
     "confusion": {"automobile": {"truck": 41.2}},
     "audit": {"verdict": "FAIL", "tier": 1, "reasons": ["a trace"], "auc": 0.53, "low": 0.52, "high": 0.54},
     "failed": None, "stopped": "all epochs done", "command": "sublimate erase --data cifar10",
+    "key": "5c",
 }  # fmt: skip
 WHERE: dict[str, Any] = {
     "edition": "cpu", "scenario": "full-class", "data": "cifar10", "model": "he-resnet8", "views": "simple",

@@ -57,10 +57,26 @@ def test_run_again_it_is_free_and_the_same(declared, store, tmp_path):
     before = determined(tmp_path / "out"), (tmp_path / "out" / "timings.jsonl").read_bytes()
     go([declared()], tmp_path / "out", store, progress=told.append)
     assert (determined(tmp_path / "out"), (tmp_path / "out" / "timings.jsonl").read_bytes()) == before
-    assert len(told) == told[-1].total  # each step is told of once, when it has ended: none began
+    assert told == []
     anew = go([declared()], tmp_path / "anew", Store(tmp_path / "another"))
     assert determined(tmp_path / "anew") == before[0]
     assert anew.results.rows == first.results.rows
+
+
+def test_without_the_store_rows_in_the_folder_are_not_made_again(declared, store, tmp_path):
+    go([declared()], tmp_path / "out", store)
+    before, told = determined(tmp_path / "out"), []
+    go([declared()], tmp_path / "out", Store(tmp_path / "new"), progress=told.append)
+    assert (determined(tmp_path / "out"), told) == (before, [])
+
+
+def test_a_changed_line_alone_is_made_again(declared, store, tmp_path):
+    go([declared()], tmp_path / "out", store)
+    changed = declared(("original", "Original", "{}"), ("finetune", "Finetune", "{ epochs = 1 }"))
+    began = []
+    finished = go([changed], tmp_path / "out", store, progress=lambda now: began.append(now.name))
+    assert [row.options.get("epochs") for row in finished.results.rows] == [2, 1]
+    assert not any("of original" in name for name in began)
 
 
 def test_in_pieces_it_is_the_same_file(declared, store, tmp_path):
@@ -119,7 +135,9 @@ def test_a_row_without_its_audit_is_still_a_row(declared, store, tmp_path, monke
     monkeypatch.setattr("sublimate.bench.analysis.audit", lambda *a, **k: 1 // 0)
     finished = go([declared()], tmp_path / "out", store)
     assert len(finished.failed) == 4
-    assert [row.audit for row in finished.results.rows] == [None] * 4
+    assert [(row.audit, row.key) for row in finished.results.rows] == [(None, "")] * 4
+    monkeypatch.undo()
+    assert all(row.audit and row.key for row in go([declared()], tmp_path / "out", store).results.rows)
 
 
 def test_kinds_give_their_rows(declared, store, tmp_path):

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Mapping
-from dataclasses import asdict, dataclass
+from dataclasses import asdict, dataclass, replace
 from typing import Any
 
 from ..audits.distances import tow
@@ -27,6 +27,8 @@ class Filled:
 def filled(planned: Planned, found: Found) -> Filled:
     """The row, from results by the name of their step; nothing while the step that it rests on has none."""
     given = {part: found[step.name] for part, step in planned.steps.items() if step.name in found}
+    if all(step.name in found for step in planned.all_steps):
+        planned = replace(planned, row={**planned.row, "key": planned.key})
     if "look" in given:
         reference = found.get(planned.reference.name) if planned.reference else None
         run = given["look"]["run"]

@@ -7,7 +7,9 @@ from dataclasses import dataclass
 from typing import Any
 
 from ..errors import UsageError, unknown
+from ..files import sha256
 from ..plan import Step
+from ..plan.steps import to_json
 from ..training import find_recipe
 from . import analysis, curves, dispersion
 from .commands import command
@@ -30,6 +32,16 @@ class Planned:
     steps: Mapping[str, Step]
     reference: Step | None = None  # all figures of Retrain
     epochs: int | None = None  # of a training
+
+    @property
+    def all_steps(self) -> tuple[Step, ...]:
+        """All that give something to the row."""
+        return (*self.steps.values(), *([self.reference] if self.reference else []))
+
+    @property
+    def key(self) -> str:
+        """Stands for all that the row depends on."""
+        return sha256(to_json([dict(self.row), [step.key for step in self.all_steps]], "The row"))
 
 
 def plan(

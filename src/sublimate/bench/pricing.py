@@ -54,8 +54,7 @@ def costs(planned: Iterable[Planned]) -> dict[str, Cost]:
     """Of every step, by its name; a short measurement tells how fast each network is on this machine."""
     found: dict[str, Cost] = {}
     for one in planned:
-        wanted = [*one.steps.values(), *([one.reference] if one.reference else [])]
-        for step in order(wanted):
+        for step in order(one.all_steps):
             if step.name not in found:
                 found[step.name] = _cost(step, one.row["data"], one.row["model"])
     return found

@@ -68,6 +68,7 @@ class Row(Placed):
     failed: str | None = None
     stopped: str | None = None
     command: str = ""
+    key: str = ""  # stands for all that a whole row depends on; one that lacks a part has none
 
 
 class Timing(Placed):

@@ -54,10 +54,10 @@ def bench(
 ) -> Finished:
     """Run the experiments and write their rows; killed and called again it continues, and two at once share the work.
 
-    The rows are those of an uninterrupted run, byte for byte.
+    The rows are those of an uninterrupted run, byte for byte.  Rows that stand in the folder are not made again.
     """
     wanted, store = list(experiments), store or Store()
-    planned = plan(wanted, edition, seeds, only, threads, first)
+    planned = left(plan(wanted, edition, seeds, only, threads, first), folder)
     writer = _Writer(folder, planned, {one.id: one for one in wanted}, store)
 
     def tell(now: Advance) -> None:
@@ -75,9 +75,15 @@ def bench(
     return Finished(results=writer.write(ended=True), failed=ran.failed, skipped=ran.skipped)
 
 
+def left(planned: Iterable[Planned], folder: Path) -> list[Planned]:
+    """What the folder does not hold yet."""
+    there = {row.key for row in read(folder).rows} if (folder / ROWS).exists() else set()
+    return [one for one in planned if one.key not in there]
+
+
 def steps_of(planned: Iterable[Planned]) -> list[Step]:
     """All steps that give something to a row."""
-    return [step for one in planned for step in (*one.steps.values(), *([one.reference] if one.reference else []))]
+    return [step for one in planned for step in one.all_steps]
 
 
 @dataclass
@@ -117,7 +123,7 @@ class _Writer:
         whole = [
             filled(one, self._found)
             for one in self.planned
-            if ended or all(step.name in self._found for step in steps_of([one]))
+            if ended or all(step.name in self._found for step in one.all_steps)
         ]
         return Results(
             rows=tuple(row for one in whole for row in one.rows),

@@ -49,16 +49,18 @@ def run(
         raise UsageError("No experiment is named.", "Give an id (--list shows them), all, or a TOML file.")
     from ..bench.experiments import find
     from ..bench.planning import plan
+    from ..bench.running import left
 
     wanted, chosen = find(experiment), _edition(edition)
     methods = [name.strip() for name in only.split(",") if name.strip()]
     ui = _start(device, json, quiet)
-    planned = plan(wanted, chosen, seeds, methods, threads, seed)
+    folder = out or Path("results") / chosen
+    planned = left(plan(wanted, chosen, seeds, methods, threads, seed), folder)
     if dry_run:
         _price(ui, planned, chosen)
         return
     asked = {"edition": chosen, "seeds": seeds, "only": methods, "threads": threads, "first": seed}
-    _run(ui, wanted, planned, cluster, out or Path("results") / chosen, asked)
+    _run(ui, wanted, planned, cluster, folder, asked)
 
 
 def _start(device: str, json: bool, quiet: bool) -> Ui:
@@ -107,7 +109,7 @@ def _price(ui: Ui, planned: list[Planned], edition: EditionName) -> None:
     from .benching import duration
 
     found = priced(steps_of(planned), Store(), costs(planned))
-    ui.say(f"{len(planned)} rows, edition {edition}: {found.todo} steps to do, {found.done} done.")
+    ui.say(f"{len(planned)} rows to make, edition {edition}: {found.todo} steps to do, {found.done} done.")
     ui.say(f"At most {found.images:,} images pass through a network: about {duration(found.seconds)} on one core here.")
     told = {"rows": len(planned), "done": found.done, "todo": found.todo, "images": found.images}
     ui.result(told | {"minutes": round(found.seconds / 60, 1)})
