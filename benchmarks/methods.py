@@ -15,7 +15,7 @@ import math
 import statistics
 from argparse import ArgumentParser
 from collections.abc import Iterator
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from pathlib import Path
 from random import Random
 from typing import Any
@@ -140,7 +140,7 @@ def _unlearn(
 def _original(table: Table, seed: int) -> Step:
     if table.public:
         path = CHECKPOINTS / f"{table.public}.safetensors"
-        return _step("original", does.given, path=str(path), digest=sha256(path))
+        return replace(_step("original", does.given, digest=sha256(path)), hints={"path": str(path)})
     plain = {"data": table.data, "request": "", "seed": 0}  # trained on everything: the same for every request
     return _step(f"original {seed}", does.train, on=plain, seed=seed, without=False, **TRAINED)
 

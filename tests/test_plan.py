@@ -148,7 +148,7 @@ def test_the_key_is_all_a_result_depends_on():
     ]
     keys = [Step(**(usual | change)).key for change in [{}, *changes]]
     assert len(set(keys)) == len(keys)
-    same = [{"name": "b"}, {"parameters": {"y": [2, None], "x": 1}}]
+    same = [{"name": "b"}, {"parameters": {"y": [2, None], "x": 1}}, {"hints": {"path": "elsewhere"}}]
     assert {Step(**(usual | change)).key for change in same} == {keys[0]}
 
 

@@ -123,7 +123,7 @@ def test_stopped_and_continued_it_is_the_same_network(stop, on, store, tmp_path)
 def test_a_given_network_must_be_the_one_that_was_meant(tmp_path, store):
     path = tmp_path / "network.bin"
     path.write_bytes(b"weights")
-    step = Step(name="given", function=steps.given, parameters={"path": str(path), "digest": "0" * 64})
+    step = Step(name="given", function=steps.given, parameters={"digest": "0" * 64}, hints={"path": str(path)})
     assert isinstance(run([step], store).failed["given"], IntegrityError)
 
 

@@ -80,7 +80,8 @@ class Bed:
         """The network before: trained on everything, the same for every request; or somebody else's."""
         if self.case.original:
             path = (self.folder / self.case.original).absolute()  # workers may stand elsewhere
-            return self.step("original", does.given, path=str(path), digest=sha256(path))
+            given = self.step("original", does.given, digest=sha256(path))
+            return replace(given, hints={"path": str(path)})
         everything = {"data": self.case.data, "request": "", "seed": 0}
         return self._trained("original", on=everything, without=False)
 

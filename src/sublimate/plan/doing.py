@@ -86,7 +86,7 @@ def _make(
     inputs = {need.name: result(need, store) for need in sorted(step.needs, key=lambda need: need.name)}
     context = Context(store=store, key=step.key, inputs=inputs, interrupted=interrupted, progress=progress)
     with _threads(step.threads):
-        made = find_function(str(step.function))(context, **step.parameters)
+        made = find_function(str(step.function))(context, **step.parameters, **step.hints)
     digest = store.put(made if isinstance(made, bytes) else to_json(made, "The result"))
     store.link(step.key, digest)
     for slot in context.slots:

@@ -15,7 +15,7 @@ from ..importing import CANNOT, imported
 
 @dataclass(frozen=True, kw_only=True, eq=False)
 class Step:
-    """A function `module:function`, called as `function(context, **parameters)`, that gives bytes or JSON.
+    """A function `module:function`, called as `function(context, **parameters, **hints)`, that gives bytes or JSON.
 
     The key stands for the result, so all that the result depends on is in it; `version` is raised with the code.
 
@@ -30,6 +30,7 @@ class Step:
     needs: tuple[Step, ...] = ()
     version: str = "1"
     threads: int = 1  # torch's, wherever the step runs: the last bits of a result depend on it
+    hints: Mapping[str, str] = field(default_factory=dict)  # what the result does not depend on: where a file lies
 
     def __post_init__(self) -> None:
         object.__setattr__(self, "function", _qualified(self.function))
@@ -41,7 +42,7 @@ class Step:
 
     @cached_property
     def key(self) -> str:
-        """SHA-256 over all but the step's own name, which is only a label."""
+        """SHA-256 over all but the step's own name, which is only a label, and the hints."""
         needs = {need.name: need.key for need in self.needs}
         return sha256(to_json([self.function, self.parameters, needs, self.version, self.threads], self.name))
 
