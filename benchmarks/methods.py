@@ -133,7 +133,7 @@ def _unlearn(
         "few": few or METHODS[name].few,
     }
     version = json.dumps(METHODS[name]().options(), sort_keys=True)  # with other defaults it is another run
-    version += RULES if name == "siamese" and preset == "auto" else ""
+    version += METHODS[name].revision + (RULES if name == "siamese" and preset == "auto" else "")
     return Step(name=label, function=does.unlearn, parameters=parameters, needs=(original,), version=version)
 
 

@@ -90,12 +90,24 @@ def test_few_records_are_ranked_among_retained_ones():
     torch.testing.assert_close(Targets(job).values, torch.tensor([10.4, 2.0], dtype=torch.double))
 
 
-@pytest.mark.parametrize(("crowd", "highest"), [(13, 18.0), (12, 20.0)])
-def test_of_a_few_dozen_records_none_is_sent_to_an_end(monkeypatch, crowd, highest):
+def test_of_a_few_dozen_records_none_is_sent_to_an_end():
     # Twelve records above all retained ones have rank 1; never-seen φ are 0 … 20: the 90 % quantile is 18.
-    monkeypatch.setattr(matching, "A_CROWD", crowd)
     job = linear_job([99.0] * 12, [float(v) for v in range(25)], [float(v) for v in range(21)])
-    assert set(Targets(job).values.tolist()) == {highest}
+    assert set(Targets(job).values.tolist()) == {18.0}
+
+
+def test_a_crowd_of_small_classes_takes_the_never_seen_distribution_of_these_classes(monkeypatch):
+    # Four records, two of each class, all above every retained one.  Together they have the ranks 1/8, 3/8, 5/8, 7/8 of
+    # the never-seen φ 0 … 8 of their classes; those of the third class (all 99) are none of their like.
+    monkeypatch.setattr(matching, "A_CROWD", 4)
+    monkeypatch.setattr(matching, "ENOUGH", 3)
+    mine, phi = torch.tensor([0, 1, 0, 1]), torch.tensor([*range(9), 99.0, 99.0, 99.0])
+    labels = torch.tensor([0, 1, 0, 1, 0, 1, 0, 1, 0, 2, 2, 2])
+    job = linear_job([50.0, 51.0, 52.0, 53.0], [float(v) for v in range(25)], [0.0] * 4)
+    job.forget.data.labels[:4] = mine
+    found = ranks(job, torch.tensor([53.0, 50.0, 51.0, 52.0], dtype=torch.double), 0.0)
+    assert found.tolist() == [0.875, 0.125, 0.375, 0.625]
+    assert quantiles(phi, labels, mine, found).tolist() == [7.0, 1.0, 3.0, 5.0]
 
 
 def test_a_class_with_few_never_seen_records_borrows_from_all():

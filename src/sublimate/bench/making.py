@@ -142,4 +142,5 @@ class Bed:
         """With other defaults or rules of the method, or another content of the user's data, it is another step."""
         data = "" if self.case.data in SOURCES else table(self.case.data).fingerprint
         defaults = json.dumps(make(method).options(), sort_keys=True) if method else ""
-        return data + defaults + (RULES if method == "siamese" else "") or "1"
+        rules = find(method).revision + (RULES if method == "siamese" else "") if method else ""
+        return data + defaults + rules or "1"

@@ -23,7 +23,7 @@ from .siamese import Siamese
 RATES = (1e-3, 3e-3, 1e-2)
 PROBE = 8  # iterations per rate
 BOUND = 200  # iterations at most
-RULES = "2"  # to be raised when other values are chosen
+RULES = "3"  # to be raised when other values are chosen
 Tried = list[dict[str, Any]]
 
 

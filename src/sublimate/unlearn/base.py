@@ -54,7 +54,8 @@ class Unlearner(ABC):
     """A method: a frozen record of hyper-parameters whose `phases` are the formula; the loop is not its business.
 
     What a method declares stands on the class: `few` (how many retained records it asks for), `scenarios`, whether it
-    starts `anew` from random weights, whether it `changes` the network at all, whether it `needs_records` of training.
+    starts `anew` from random weights, whether it `changes` the network at all, whether it `needs_records` of training,
+    and its `revision`, raised when the same options lead to another network: a bench then runs it again.
     """
 
     name: ClassVar[str]
@@ -64,6 +65,7 @@ class Unlearner(ABC):
     anew: ClassVar[bool] = False
     changes: ClassVar[bool] = True
     needs_records: ClassVar[bool] = False
+    revision: ClassVar[str] = ""
     seed: int = 0
     norm: Literal["eval", "train"] = "train"  # mode of the whole network during the run: batch norm, dropout
 

@@ -1,7 +1,8 @@
 """Never-seen targets: the φ that a record would have, had the network never seen it.
 
 A record keeps its rank: how easy it is among its like in the original network is how easy it would be among never-seen
-records of its class (Spearman .73 with a truly retrained ResNet-20).
+records of its like (Spearman .73 with a truly retrained ResNet-20).  Its like are the records of its class, or of
+several classes where each has too few.
 """
 
 from __future__ import annotations
@@ -20,8 +21,26 @@ ENDS = 0.1
 A_CROWD = 50  # records that are judged by their distribution; of fewer, each is looked at by itself
 
 
+def alike(labels: Tensor) -> list[Tensor]:
+    """The classes of forgotten records, in groups that are ranked together: each by itself, or all that have few
+    records, if these together are a crowd.
+
+    Ranked among themselves, the records of a crowd take the never-seen distribution, whatever the luck of the draw.
+
+    >>> alike(torch.tensor([0] * 30 + [1] * 30 + [2] * 40 + [3] * 10))
+    [tensor([0]), tensor([1]), tensor([2]), tensor([3])]
+    >>> alike(torch.arange(60) // 10)
+    [tensor([0, 1, 2, 3, 4, 5])]
+    """
+    classes, counts = labels.unique(return_counts=True)
+    few = counts < ENOUGH
+    together = int(counts[few].sum()) >= A_CROWD
+    alone = classes[~few] if together else classes
+    return [*alone.view(-1, 1), *([classes[few]] if together else [])]
+
+
 def ranks(job: Job, mine: Tensor, cut: float) -> Tensor:
-    """Rank of each forgotten record's φ (`mine`) in the original network: among the forgotten ones of its class when
+    """Rank of each forgotten record's φ (`mine`) in the original network: among the forgotten ones of its like when
     they are many, else among retained ones of its class.
 
     Among retained ones the ends are cut: a few records make no distribution, and each alone must not stand out.
@@ -29,8 +48,8 @@ def ranks(job: Job, mine: Tensor, cut: float) -> Tensor:
     kept = job.retain.sample(RETAINED_SAMPLE)
     others = _read(job, kept)
     found = torch.empty_like(mine)
-    for k in job.forget.labels.unique():
-        rows, own = job.forget.labels == k, others[kept.labels == k]
+    for group in alike(job.forget.labels):
+        rows, own = torch.isin(job.forget.labels, group), others[torch.isin(kept.labels, group)]
         if int(rows.sum()) >= ENOUGH or len(own) < ENOUGH:
             found[rows] = (mine[rows].argsort().argsort().double() + 0.5) / int(rows.sum())
         else:
@@ -50,16 +69,16 @@ def _read(job: Job, kept: Part) -> Tensor:
 
 
 def quantiles(phi: Tensor, labels: Tensor, mine: Tensor, at: Tensor) -> Tensor:
-    """Never-seen φ at each record's rank, in its class when there are enough of them.
+    """Never-seen φ at each record's rank, among its like when there are enough of them.
 
     >>> phi, labels = torch.arange(21.0), torch.zeros(21, dtype=torch.long)
     >>> quantiles(phi, labels, torch.tensor([0, 0]), torch.tensor([0.5, 0.9]))
     tensor([10., 18.])
     """
     targets = torch.empty(len(mine), dtype=phi.dtype)
-    for k in mine.unique():
-        own = phi[labels == k]
-        targets[mine == k] = torch.quantile(own if len(own) >= ENOUGH else phi, at[mine == k].to(phi.dtype))
+    for group in alike(mine):
+        rows, own = torch.isin(mine, group), phi[torch.isin(labels, group)]
+        targets[rows] = torch.quantile(own if len(own) >= ENOUGH else phi, at[rows].to(phi.dtype))
     return targets
 
 

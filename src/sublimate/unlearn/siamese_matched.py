@@ -48,6 +48,7 @@ class SiameseMatched(Unlearner):
     """
 
     name = "siamese-matched"
+    revision = "2"
     card = Card(
         title="Siamese unlearning, matched to never-seen data",
         source="Sublimate: this package, 2026",
