@@ -29,9 +29,10 @@ from sublimate.data.batches import Batch, Batches, Meter
 from sublimate.data.core import Data
 from sublimate.data.views import VIEWS
 from sublimate.inference import prepare
-from sublimate.loop import Loop, Losses, Phase
+from sublimate.loop import Loop
 from sublimate.models.memory import channels_last
 from sublimate.models.registry import build
+from sublimate.phase import Losses, Phase
 from sublimate.randomness import stream
 from sublimate.runtime import keep_pages
 from sublimate.splits import Part

@@ -11,7 +11,7 @@ from torch import Tensor
 
 import sublimate as sm
 from sublimate.data.batches import Batch, one_pass
-from sublimate.loop import Losses, Phase
+from sublimate.phase import Losses, Phase
 from sublimate.testing import check_method
 from sublimate.unlearn.card import Card
 from sublimate.unlearn.job import Job

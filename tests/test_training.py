@@ -6,8 +6,8 @@ import pytest
 import torch
 
 from sublimate.errors import Interrupted, UsageError
-from sublimate.loop import cosine
 from sublimate.networks import factory
+from sublimate.phase import cosine
 from sublimate.splits import Part
 from sublimate.training import RECIPES, Recipe, find_recipe, fit, rate
 

@@ -13,8 +13,8 @@ from .checkpoint import digest_of
 from .data.batches import Batch, Meter
 from .data.core import Data
 from .errors import InputRefused, UsageError, unknown
-from .loop import Losses, Phase
 from .models.ensemble import Ensemble
+from .phase import Losses, Phase
 from .records import Header, Kept, TrainingRecords, digest_of_data
 from .request import Request
 from .splits import Part, split

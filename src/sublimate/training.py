@@ -16,9 +16,10 @@ from .data.views import View
 from .data.views import view as find_view
 from .errors import UsageError, unknown
 from .inference import prepare
-from .loop import Loop, Losses, Phase, Progress, Saver, cosine
+from .loop import Loop, Progress, Saver
 from .models.memory import channels_last, contiguous
 from .models.outputs import logits as as_logits
+from .phase import Losses, Phase, cosine
 from .randomness import derive, guarded, stream
 from .splits import Part
 

@@ -14,7 +14,7 @@ from torch import Tensor
 
 from sublimate.data.batches import Batch, one_pass
 from sublimate.inference import predict
-from sublimate.loop import Losses, Phase
+from sublimate.phase import Losses, Phase
 from sublimate.testing import check_method
 from sublimate.unlearn.base import Unlearner
 from sublimate.unlearn.card import WHOLE_CLASSES, Card

@@ -12,9 +12,10 @@ from torch import Tensor, nn
 
 from ..data.batches import Batch, Batches, Blank, Meter
 from ..inference import confidence, device_of, predict, prepare
-from ..loop import Loop, Losses, Measured, Phase
+from ..loop import Loop
 from ..models.memory import channels_last
 from ..models.outputs import logits as as_logits
+from ..phase import Losses, Measured, Phase
 from ..randomness import guarded
 from ..splits import Part
 

@@ -6,7 +6,7 @@ from collections.abc import Iterator
 from dataclasses import dataclass
 
 from ..data.views import View
-from ..loop import Phase
+from ..phase import Phase
 from .base import Unlearner
 from .card import Card
 from .job import Job

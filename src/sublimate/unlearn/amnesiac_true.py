@@ -12,7 +12,7 @@ from torch import Tensor, nn
 from ..data.batches import Batch, Blank
 from ..data.views import View
 from ..errors import InputRefused
-from ..loop import Losses, Phase
+from ..phase import Losses, Phase
 from ..records import check_records, under
 from .base import Unlearner
 from .card import Card

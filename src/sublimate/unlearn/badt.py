@@ -13,8 +13,8 @@ from torch import Tensor
 from ..data.batches import Batch, one_pass
 from ..data.views import View
 from ..inference import prepare
-from ..loop import Losses, Phase
 from ..models.outputs import logits as as_logits
+from ..phase import Losses, Phase
 from .base import Unlearner
 from .card import Card
 from .job import Job, mixed_share

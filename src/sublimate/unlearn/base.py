@@ -14,8 +14,9 @@ from torch import Tensor, nn
 
 from ..errors import UnlearningFailed
 from ..inference import device_of
-from ..loop import Loop, Measured, Observe, Phase, Progress, Saver
+from ..loop import Loop, Observe, Progress, Saver
 from ..models.memory import channels_last
+from ..phase import Measured, Phase
 from ..randomness import derive, guarded
 from .card import SCENARIOS, Card
 from .checks import check_job, check_overlap, check_support, to_part

@@ -17,7 +17,7 @@ from torch import Tensor, nn
 from ..data.batches import Batch, one_pass
 from ..data.views import View
 from ..errors import InputRefused
-from ..loop import Losses, Phase
+from ..phase import Losses, Phase
 from .base import Unlearner
 from .card import WHOLE_CLASSES, Card
 from .job import Job

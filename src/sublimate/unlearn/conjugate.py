@@ -5,7 +5,7 @@ from __future__ import annotations
 import torch
 from torch import Tensor, nn
 
-from ..loop import Measured
+from ..phase import Measured
 from .gradients import Tensors, movable
 
 

@@ -10,7 +10,7 @@ import torch.nn.functional as F
 
 from ..data.batches import Batch, one_pass
 from ..data.views import View
-from ..loop import Losses, Phase, constant, cosine
+from ..phase import Losses, Phase, constant, cosine
 from .base import Unlearner
 from .card import Card
 from .job import Job

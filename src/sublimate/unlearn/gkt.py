@@ -17,8 +17,8 @@ from torch.func import functional_call
 
 from ..data.batches import Batch, Blank
 from ..errors import UnlearningFailed
-from ..loop import Losses, Phase
 from ..models.outputs import logits as as_logits
+from ..phase import Losses, Phase
 from .badt import kl
 from .base import Unlearner
 from .card import WHOLE_CLASSES, Card

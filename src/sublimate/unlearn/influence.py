@@ -11,7 +11,7 @@ from torch import Tensor, nn
 
 from ..data.batches import Batch
 from ..inference import prepare
-from ..loop import Losses, Phase
+from ..phase import Losses, Phase
 from ..splits import Part
 from .base import Unlearner
 from .card import Card

@@ -7,7 +7,7 @@ from torch import Tensor, nn
 
 from ..errors import InputRefused
 from ..inference import accuracy, confidence, predict
-from ..loop import Measured
+from ..phase import Measured
 from .job import Job
 from .matching import ENDS, quantiles, ranks
 

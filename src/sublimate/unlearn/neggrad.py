@@ -12,7 +12,7 @@ from torch import Tensor
 
 from ..data.batches import Batch, one_pass
 from ..data.views import View
-from ..loop import Losses, Phase
+from ..phase import Losses, Phase
 from .base import Unlearner
 from .card import Card
 from .job import Job

@@ -10,7 +10,7 @@ import torch.nn.functional as F
 from ..data.batches import Batch, one_pass
 from ..data.views import View
 from ..errors import InputRefused
-from ..loop import Losses, Phase
+from ..phase import Losses, Phase
 from .base import Unlearner
 from .card import Card
 from .job import Job

@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterator
 from dataclasses import dataclass
 
-from ..loop import Phase
+from ..phase import Phase
 from .base import Unlearner
 from .card import Card
 from .job import Job

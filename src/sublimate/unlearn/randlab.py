@@ -8,7 +8,7 @@ from typing import Literal
 
 from ..data.batches import one_pass
 from ..data.views import View
-from ..loop import Phase
+from ..phase import Phase
 from .base import Unlearner
 from .card import Card
 from .job import Job

@@ -12,7 +12,7 @@ from torch import Tensor
 
 from ..data.batches import Batch, Batches, Blank, one_pass
 from ..data.views import View
-from ..loop import Losses, Step
+from ..phase import Losses, Step
 from .job import Job, mixed_share
 from .labels import another
 from .mixing import LEAST, joint_logits

@@ -12,7 +12,7 @@ import torch.nn.functional as F
 
 from ..data.batches import Batch, one_pass
 from ..data.views import View
-from ..loop import Losses, Phase
+from ..phase import Losses, Phase
 from ..training import Recipe, find_recipe, rate
 from .base import Unlearner
 from .card import Card

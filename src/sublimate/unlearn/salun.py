@@ -11,7 +11,7 @@ from torch import Tensor, nn
 from ..data.batches import Batch
 from ..data.views import View
 from ..inference import prepare
-from ..loop import Losses, Phase
+from ..phase import Losses, Phase
 from .base import Unlearner
 from .card import Card
 from .gradients import Sums, Tensors, movable, summed_gradients

@@ -13,7 +13,7 @@ from torch import Tensor
 
 from ..data.batches import Batch, one_pass
 from ..data.views import View
-from ..loop import Losses, Phase
+from ..phase import Losses, Phase
 from ..splits import Part
 from .badt import kl
 from .base import Unlearner

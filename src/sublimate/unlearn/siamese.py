@@ -16,7 +16,7 @@ from torch import Tensor
 
 from ..data.batches import Batch, one_pass
 from ..data.views import View
-from ..loop import Losses, Phase, constant, cosine
+from ..phase import Losses, Phase, constant, cosine
 from ..splits import Part
 from .base import Unlearner
 from .card import Card

@@ -18,7 +18,7 @@ from torch import Tensor
 from ..data.batches import Batch, Blank
 from ..data.views import View
 from ..inference import confidence
-from ..loop import Losses, Phase, cosine
+from ..phase import Losses, Phase, cosine
 from .base import Unlearner
 from .card import Card
 from .job import Job

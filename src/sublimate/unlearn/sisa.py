@@ -8,8 +8,8 @@ from dataclasses import dataclass
 import torch
 
 from ..errors import InputRefused
-from ..loop import Phase
 from ..models.ensemble import Ensemble
+from ..phase import Phase
 from ..records import Kept, check_records
 from ..training import RECIPES
 from .base import Unlearner

@@ -12,8 +12,8 @@ from torch import Tensor, nn
 from ..data.batches import Batch, Blank, Meter
 from ..data.core import Data
 from ..errors import InputRefused
-from ..loop import Losses, Phase
 from ..models.ensemble import Ensemble
+from ..phase import Losses, Phase
 from ..randomness import derive, stream
 from ..records import Kept, TrainingRecords, under
 from ..splits import Part

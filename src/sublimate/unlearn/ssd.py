@@ -14,7 +14,7 @@ from torch import Tensor, nn
 
 from ..data.batches import Batch, Batches, one_pass
 from ..inference import prepare
-from ..loop import Losses, Phase
+from ..phase import Losses, Phase
 from .base import Unlearner
 from .card import Card
 from .gradients import Sums, Tensors, movable, summed_gradients, summed_over_samples

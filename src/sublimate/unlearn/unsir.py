@@ -16,8 +16,8 @@ from torch import Tensor, nn
 from ..data.batches import Batch, Blank, one_pass
 from ..data.views import View
 from ..inference import prepare
-from ..loop import Losses, Phase
 from ..models.outputs import logits as as_logits
+from ..phase import Losses, Phase
 from ..splits import Part
 from .base import Unlearner
 from .card import WHOLE_CLASSES, Card
