@@ -150,7 +150,7 @@ def test_four_steps_equal_a_slow_loop(toy):
             away = (value - goal).abs()
             loss = loss + 0.7 * (away - 0.5 if away >= 1 else away**2 / 2) / len(a.y)
         grads = torch.autograd.grad(loss, weights)
-        lr = 0.05 * (1 + math.cos(math.pi * t / 4)) / 2
+        lr = 0.05 * math.sqrt(60 / len(chosen.retain)) * (1 + math.cos(math.pi * t / 4)) / 2  # 60 are at hand
         for p, g, v in zip(weights, grads, speed, strict=True):
             v.mul_(0.9).add_(g + 5e-4 * p.detach())
             p.data -= lr * v

@@ -51,11 +51,21 @@ class Job:
         return (self.ratios >= 1).nonzero().flatten()
 
     @property
-    def share(self) -> float:
-        """N_f / N: N counts the whole training set where both parts are rows of one table, else what was given."""
+    def trained(self) -> int:
+        """N: the size of the whole training set where both parts are rows of one table, else of what was given."""
         data, given = self.retain.data, len(self.forget) + len(self.retain)
         known = sum(data.class_counts or data.sizes[:1]) if self.forget.data is data else given
-        return len(self.forget) / max(known, given)
+        return max(known, given)
+
+    @property
+    def share(self) -> float:
+        """N_f / N."""
+        return len(self.forget) / self.trained
+
+    @property
+    def given(self) -> float:
+        """How much of D_r is at hand: |S_r| / |D_r|."""
+        return len(self.retain) / (self.trained - len(self.forget))
 
     @property
     def kept(self) -> Part:
