@@ -76,7 +76,7 @@ TABLES = {
     ),
 }
 TOLD = ("samples", "seconds", "stopped", "choices", "warnings", "failed")  # of a run
-FIGURES = ("acc_dr", "acc_df", "ta", "mia", "auc", "gap", "seconds", "samples")
+FIGURES = ("acc_dr", "acc_df", "ta", "ta_dr", "mia", "auc", "gap", "seconds", "samples")
 
 
 def declared(name: str, only: list[str], presets: list[Path]) -> Iterator[tuple[Row, Step]]:
