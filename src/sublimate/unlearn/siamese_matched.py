@@ -9,7 +9,7 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 from dataclasses import dataclass
-from math import ceil
+from math import ceil, sqrt
 
 import torch
 import torch.nn.functional as F
@@ -95,7 +95,7 @@ class SiameseMatched(Unlearner):
         >>> SiameseMatched().rate(800, 1.0), SiameseMatched().rate(100, 1.0), SiameseMatched().rate(800, 0.25)
         (0.2, 0.025, 0.1)
         """
-        return self.lr * min(steps / self.steps, given**0.5)
+        return self.lr * min(steps / self.steps, sqrt(given))
 
     def phases(self, job: Job) -> Iterator[Phase]:
         """One phase of one update per step: on both while the rate is high, then on D_r alone."""
