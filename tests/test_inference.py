@@ -36,6 +36,13 @@ def network():
     return model
 
 
+class Reshaping(nn.Module):
+    """A network that cannot take nothing."""
+
+    def forward(self, x):
+        return x.reshape(x.size(0), -1)
+
+
 def mixed_modes(model):
     """Frozen norm in a training network, training dropout in a frozen block: modes as people set them."""
     model.train()
@@ -132,7 +139,8 @@ def test_logits_are_found_in_what_networks_answer(answer):
 
 def test_no_rows_give_no_logits():
     data = pixels()
-    assert predict(network(), Part(data, torch.tensor([], dtype=torch.long), "none")).shape == (0, 4)
+    for model in (network(), Reshaping()):
+        assert predict(model, Part(data, torch.tensor([], dtype=torch.long), "none")).shape == (0, 4)
 
 
 def test_ticks_tell_the_rows_of_each_batch():

@@ -63,7 +63,7 @@ def test_the_first_trial_has_the_default_values_and_the_best_is_no_worse(toy, wh
     erased = method("siamese", **FIXED).unlearn(
         toy.model, toy.split.forget_set, toy.split.few_set, ratios=toy.split.ratios, val=toy.split.val_set
     )
-    judge = Judge(toy.model, toy.split.forget_set, toy.split.val_set, torch.tensor([1]))
+    judge = Judge(toy.model, toy.split.forget_set, toy.split.val_set, toy.split.remaining)
     assert whole.trials[0].value == judge(erased).loss
     assert whole.facts["best"] == whole.ranked[0].value == min(trial.value for trial in whole.trials)
     assert whole.facts["best"] <= whole.facts["default"] == whole.trials[0].value

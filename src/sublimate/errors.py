@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable
+from collections.abc import Iterable, Mapping
 from difflib import SequenceMatcher
 from heapq import nlargest
 from typing import TYPE_CHECKING, TypeVar
@@ -60,6 +60,7 @@ class UnlearningFailed(SublimateError):
     def __init__(self, cause: str, remedy: str, model: nn.Module | None = None) -> None:
         super().__init__(cause, remedy)
         self.model = model
+        self.samples: Mapping[str, int] = {}  # what was read until then, per part
 
 
 class Interrupted(SublimateError):

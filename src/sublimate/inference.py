@@ -36,6 +36,8 @@ def prepare(part: Part, x: Tensor) -> Tensor:
 
 def predict(model: nn.Module, part: Part, batch_size: int = 500, tick: Callable[[int], None] | None = None) -> Tensor:
     """Logits of all rows of a part, without augmentation, in evaluation mode, on the CPU in float32."""
+    if not len(part):
+        return torch.empty(0, len(part.data.classes))
     device, found = device_of(model), []
     with modes_kept(model), torch.inference_mode():
         model.eval()
@@ -44,8 +46,6 @@ def predict(model: nn.Module, part: Part, batch_size: int = 500, tick: Callable[
             found.append(as_logits(model(prepare(part, x))).float().cpu())
             if tick:
                 tick(len(rows))
-    if not found:
-        return torch.empty(0, len(part.data.classes))
     return torch.cat(found).clone()
 
 

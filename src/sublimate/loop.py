@@ -137,7 +137,7 @@ class Loop:
             phase.after()
 
     def _check(self) -> None:
-        if not all(bool(torch.isfinite(p).all()) for p in self.model.parameters()):
+        if not all(bool(torch.isfinite(t).all()) for t in self.model.state_dict().values()):
             self._fail("The weights became non-finite.")
         if self.guard and (reason := self.guard()):
             self._fail(reason)

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import hashlib
 from collections.abc import Iterable
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from functools import cached_property
 from typing import Literal
 
@@ -24,6 +24,7 @@ class Part:
     data: Data
     rows: Tensor
     name: str
+    counts: Tensor | None = None  # records of each class in D, where that is known
 
     def __len__(self) -> int:
         return len(self.rows)
@@ -40,14 +41,17 @@ class Part:
 
     def where(self, keep: Tensor) -> Part:
         """The rows where `keep` is true."""
-        return Part(self.data, self.rows[keep], self.name)
+        return replace(self, rows=self.rows[keep])
 
     def sample(self, most: int, seed: int = 0) -> Part:
         """At most so many of the rows, drawn by a seed."""
+        return self if len(self) <= most else self.where(self.places(most, seed))
+
+    def places(self, most: int, seed: int = 0) -> Tensor:
+        """Where `sample` finds its rows in this part."""
         if len(self) <= most:
-            return self
-        chosen = torch.randperm(len(self), generator=stream(seed, "sample", self.name))[:most]
-        return Part(self.data, self.rows[chosen.sort().values], self.name)
+            return torch.arange(len(self))
+        return torch.randperm(len(self), generator=stream(seed, "sample", self.name))[:most].sort().values
 
 
 @dataclass(frozen=True, kw_only=True, eq=False)
@@ -66,23 +70,24 @@ class Split:
     val: Tensor  # never-seen rows for choosing
     control: Tensor  # never-seen rows for judging
     ratios: Tensor  # r_k, over the whole training set
+    counts: Tensor  # records of each class in D, without those that were forgotten earlier
     fingerprint: str
     notes: tuple[str, ...] = ()
 
     @property
     def forget_set(self) -> Part:
         """D_f."""
-        return Part(self.data, self.forget, "forget")
+        return Part(self.data, self.forget, "forget", self.counts)
 
     @property
     def retain_set(self) -> Part:
         """D_r."""
-        return Part(self.data, self.retain, "retain")
+        return Part(self.data, self.retain, "retain", self.counts)
 
     @property
     def few_set(self) -> Part:
         """S_r, the few retained records that a method may read."""
-        return Part(self.data, self.few, "retain")
+        return Part(self.data, self.few, "retain", self.counts)
 
     @property
     def val_set(self) -> Part | None:
@@ -96,6 +101,11 @@ class Split:
             names = self.request.names if isinstance(self.request, FullClass) else (self.request.name,)
             return torch.tensor([self.data.classes.index(name) for name in names])
         return None
+
+    @property
+    def remaining(self) -> Tensor:
+        """Whether something is left of each class: not so of those that were forgotten earlier."""
+        return (self.ratios < 1) & (self.counts > 0)
 
     @property
     def val_from_test(self) -> bool:
@@ -130,6 +140,7 @@ def split(
     if len(retain) == 0:
         raise InputRefused("The request forgets everything.", "Leave some records that the network may keep.")
     val, control = _never_seen(data)
+    counts = _class_sizes(data, alive)
     repeated = request.repeated if isinstance(request, Records) else 0
     return Split(
         data=data,
@@ -139,8 +150,9 @@ def split(
         few=retain if few == "all" else _stratified(data.labels, retain, few, seed),
         val=val,
         control=control,
-        ratios=_ratios(data, forget, alive),
+        ratios=data.labels[forget].bincount(minlength=len(counts)) / counts.clamp(min=1),
         fingerprint=_fingerprint(data, forget, excluded),
+        counts=counts,
         notes=(f"Ids named again were counted once ({repeated} repetitions).",) if repeated else (),
     )
 
@@ -206,13 +218,13 @@ def _never_seen(data: Data) -> tuple[Tensor, Tensor]:
     return val, data.test[~torch.isin(data.test, val)]
 
 
-def _ratios(data: Data, forget: Tensor, alive: Tensor) -> Tensor:
+def _class_sizes(data: Data, alive: Tensor) -> Tensor:
     k = len(data.classes)
     whole = torch.bincount(data.labels[: len(alive)][alive], minlength=k)
     if data.class_counts is not None:
         gone_before = torch.bincount(data.labels[: len(alive)][~alive], minlength=k)
         whole = torch.tensor(data.class_counts) - gone_before
-    return torch.bincount(data.labels[forget], minlength=k) / whole.clamp(min=1)
+    return whole
 
 
 def _fingerprint(data: Data, forget: Tensor, excluded: Tensor) -> str:

@@ -11,7 +11,7 @@ import torch
 import torch.nn.functional as F
 from torch import nn
 
-from .data.batches import Batch, Batches, Meter
+from .data.batches import LEAST, Batch, Batches, Meter
 from .data.views import View
 from .data.views import view as find_view
 from .errors import UsageError, unknown
@@ -102,7 +102,7 @@ def train_phase(model: nn.Module, part: Part, recipe: Recipe, seed: int, meter: 
     )
     return Phase(
         name="train",
-        over=Batches(part, recipe.batch_size, seed=seed, meter=meter, device=device),
+        over=Batches(part, recipe.batch_size, seed=seed, meter=meter, device=device, fill=LEAST),
         epochs=recipe.epochs,
         steps=(step,),
         optimizer=optimizer,

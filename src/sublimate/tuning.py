@@ -136,7 +136,7 @@ def average_gap(mine: Scores, retrain: Scores) -> float:
 def _objective(model: nn.Module, split: Split, reference: Reference | None) -> Callable[[nn.Module], float]:
     if reference is not None:
         return lambda erased: average_gap(on_val(erased, split), reference.scores)
-    judge = Judge(model, split.forget_set, _val(split), (split.ratios >= 1).nonzero().flatten())
+    judge = Judge(model, split.forget_set, _val(split), split.remaining)
     return lambda erased: judge(erased).loss
 
 

@@ -132,3 +132,20 @@ def test_the_price_is_an_upper_bound(toy):
     read = paper.run(toy.model, s.forget_set, s.few_set, ratios=s.ratios).record.samples
     assert 2 * sum(read.values()) <= plan("siamese", "paper", {"batch_size": 16, "epochs": 2}, s)[0]
     torch.testing.assert_close(s.ratios, torch.tensor([0.0, 1.0, 0.0, 0.0]))
+
+
+def test_a_user_who_wants_all_epochs_gets_a_probe_all_the_same(toy):
+    chosen, choices = auto(toy.model, toy.split, {"until": "epochs", "epochs": 1})
+    assert chosen.until == "epochs" and len(choices["probe"]) == len(RATES)
+
+
+@pytest.mark.parametrize("size", [0, "big"])
+def test_a_batch_size_that_is_none_is_refused(toy, size):
+    with pytest.raises(InputRefused, match="batch_size"):
+        auto(toy.model, toy.split, {"batch_size": size})
+
+
+def test_what_a_rate_read_that_failed_is_counted(toy, monkeypatch):
+    monkeypatch.setattr("sublimate.unlearn.auto.RATES", (1e30, 1e-3))
+    tried = probe(toy.model, toy.split, auto(toy.model, toy.split, {"lr": 0.1, "clip": None})[0], None, None, bool)
+    assert "failed" in tried[0] and 0 < tried[0]["samples"] < tried[1]["samples"]

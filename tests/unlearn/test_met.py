@@ -8,7 +8,7 @@ from torch import nn
 
 from sublimate.data.core import Data
 from sublimate.errors import InputRefused
-from sublimate.splits import Part
+from sublimate.splits import Part, split
 from sublimate.unlearn.job import Job
 from sublimate.unlearn.met import Met
 
@@ -103,3 +103,15 @@ def test_needs_never_seen_records():
     job.val = None
     with pytest.raises(InputRefused, match="never-seen"):
         Met(job)
+
+
+def test_a_part_whose_rows_are_in_another_order_has_the_same_targets(toy):
+    given = split(toy.data, "random@40%", few=60)
+    turned = given.forget_set.where(torch.arange(len(given.forget)).flip(0))
+    common = {"model": toy.model, "original": toy.model, "retain": given.few_set, "val": given.val_set}
+    one, other = (
+        Met(Job(forget=forget, ratios=given.ratios, seed=0, device=torch.device("cpu"), **common))
+        for forget in (given.forget_set, turned)
+    )
+    assert one.measure() == other.measure()
+    assert one.targets.tolist() == other.targets.flip(0).tolist()

@@ -3,10 +3,12 @@ from __future__ import annotations
 import copy
 from typing import Any
 
+import pytest
 import torch
 import torch.nn.functional as F
 from torch import nn
 
+from sublimate.errors import InputRefused
 from sublimate.unlearn.salun import Mask, SalUn, salient
 
 FORGET = torch.tensor([[[[1.0, 0.0]]]]), torch.tensor([0])
@@ -109,3 +111,8 @@ def test_reads_are_what_is_read(toy: Any) -> None:
         method = SalUn(batch_size=size, epochs=2, lr=0.02)
         record = method.run(toy.model, rows.forget_set, rows.few_set, ratios=rows.ratios).record
         assert record.samples == method.reads(60, 60)
+
+
+def test_more_than_all_weights_are_no_share() -> None:
+    with pytest.raises(InputRefused, match="share"):
+        SalUn(share=1.5)

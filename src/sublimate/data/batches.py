@@ -11,6 +11,8 @@ from torch import Tensor
 from ..randomness import stream
 from ..splits import Part
 
+LEAST = 2  # rows in a batch: a batch norm over vectors refuses to train on one
+
 
 @dataclass(frozen=True)
 class Batch:

@@ -44,6 +44,7 @@ class Data:
 
     def __post_init__(self) -> None:
         _check(self)
+        object.__setattr__(self, "labels", self.labels.long())
         if not self.ids:
             object.__setattr__(self, "ids", tuple(map(str, range(self.sizes[0]))))
 

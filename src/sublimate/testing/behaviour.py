@@ -68,7 +68,7 @@ def check_killed_and_continued_ends_in_the_same_bytes(case: Case) -> None:
     whole, broken = run(case, toy), _stopped_everywhere(case, toy)
     hint = "what a later step needs must be in Phase.modules, or be drawn by its place."
     case.owes(content(broken.model) == content(whole.model), f"a continued run ended in other bytes: {hint}")
-    for what in ("losses", "samples", "checks", "choices", "stopped"):
+    for what in ("losses", "samples", "checks", "choices", "warnings", "stopped"):
         one, other = (vars(outcome.record)[what] for outcome in (whole, broken))
         case.owes(one == other, f"a continued run has other {what}: {other} instead of {one}.")
 

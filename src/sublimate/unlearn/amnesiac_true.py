@@ -9,7 +9,7 @@ import torch
 import torch.nn.functional as F
 from torch import Tensor, nn
 
-from ..data.batches import Batch, Blank
+from ..data.batches import LEAST, Batch, Blank, one_pass
 from ..data.views import View
 from ..errors import InputRefused
 from ..phase import Losses, Phase
@@ -72,7 +72,7 @@ class AmnesiacTrue(Unlearner):
 
     def reads(self, forget: int, retain: int) -> dict[str, int]:
         """Nothing of D_f: the records tell its batches."""
-        return {"retain": self.epochs * retain}
+        return {"retain": self.epochs * one_pass(retain, self.batch_size, fill=LEAST)[1]}
 
     def phases(self, job: Job) -> Iterator[Phase]:
         """Subtract, repair; afterwards `job.records` are those of the updates that are left."""
@@ -97,7 +97,7 @@ class AmnesiacTrue(Unlearner):
         yield Phase(name="subtract", over=Blank(1), epochs=1, steps=(take_back,))
         yield Phase(
             name="repair",
-            over=job.batches(job.retain, self.batch_size),
+            over=job.batches(job.retain, self.batch_size, fill=LEAST),
             epochs=self.epochs,
             steps=(repair,),
             optimizer=self.adam([job.model]),

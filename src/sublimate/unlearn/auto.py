@@ -43,7 +43,7 @@ def auto(
             "Give never-seen records (a test part), or use the preset paper.",
         )
     whole = bool((split.ratios[split.forget_set.labels] >= 1).all())
-    per_pass = -(-len(split.forget) // int(options.get("batch_size", Siamese.batch_size)))
+    per_pass = -(-len(split.forget) // Siamese(**options).batch_size)
     chosen: dict[str, Any] = {
         "permutation": "retained" if whole else "matched",
         "clip": 1.0,
@@ -72,7 +72,7 @@ def probe(
     """A few iterations at each rate, and what they did to forgotten and to never-seen records."""
     tried: Tried = json.loads((saver.load() if saver else None) or "[]")
     forget = split.forget_set.sample(PROBE * base.batch_size)
-    short = replace(base, epochs=-(-PROBE // -(-len(forget) // base.batch_size)), watch_every=PROBE)
+    short = replace(base, epochs=-(-PROBE // -(-len(forget) // base.batch_size)), until="met", watch_every=PROBE)
     for lr in RATES[len(tried) :]:
         tried.append({"lr": lr} | _try(replace(short, lr=lr), model, split, forget, progress, interrupted))
         if saver:
@@ -103,7 +103,7 @@ def _try(
             interrupted=interrupted,
         )
     except UnlearningFailed as failure:
-        return {"failed": failure.cause}
+        return {"failed": failure.cause, "samples": sum(failure.samples.values())}
     seen = {name: round(value, 2) for name, value in outcome.record.checks[-1].items()}
     return seen | {"samples": sum(outcome.record.samples.values())}
 

@@ -163,6 +163,9 @@ class Unlearner(ABC):
         job.model.train(self.norm == "train")
         try:
             loop.run(self.phases(job))
+        except UnlearningFailed as failure:
+            failure.samples = dict(job.meter)
+            raise
         finally:
             _like(job.model, job.original)
         if self.anew and guard and (reason := guard()):
@@ -170,8 +173,8 @@ class Unlearner(ABC):
         if self.changes:
             shift = effect(job)
             record.choices["confidence_shift"] = round(shift, 3) if math.isfinite(shift) else None
-        if guard and guard.now < guard.before - 2:
-            record.warnings.append(f"Never-seen retained classes lost {guard.before - guard.now:.1f} points.")
+        if guard and guard.lost > 2:
+            record.warnings.append(f"Never-seen retained classes lost {guard.lost:.1f} points.")
         record.samples, record.losses, record.checks = dict(job.meter), loop.history, loop.checks
         record.choices |= job.choices
         record.stopped = loop.stopped

@@ -14,7 +14,7 @@ import torch
 import torch.nn.functional as F
 from torch import Tensor, nn
 
-from ..data.batches import Batch, one_pass
+from ..data.batches import LEAST, Batch, one_pass
 from ..data.views import View
 from ..errors import InputRefused
 from ..phase import Losses, Phase
@@ -111,7 +111,7 @@ class BoundaryExpand(Unlearner):
 
     def reads(self, forget: int, retain: int) -> dict[str, int]:
         """D_f `epochs` times; nothing of D_r."""
-        return {"forget": self.epochs * one_pass(forget, self.batch_size)[1]}
+        return {"forget": self.epochs * one_pass(forget, self.batch_size, fill=LEAST)[1]}
 
     def phases(self, job: Job) -> Iterator[Phase]:
         """One phase over D_f."""
@@ -127,7 +127,7 @@ class BoundaryExpand(Unlearner):
 
         yield Phase(
             name=self.name,
-            over=job.batches(job.forget, self.batch_size),
+            over=job.batches(job.forget, self.batch_size, fill=LEAST),
             epochs=self.epochs,
             steps=(expand,),
             optimizer=self.sgd([job.model, extra]),

@@ -14,7 +14,7 @@ import torch
 import torch.nn.functional as F
 from torch import Tensor
 
-from ..data.batches import Batch, one_pass
+from ..data.batches import LEAST, Batch, one_pass
 from ..data.views import View
 from ..phase import Losses, Phase
 from .base import Unlearner
@@ -91,11 +91,11 @@ class BoundaryShrink(Unlearner):
 
     def reads(self, forget: int, retain: int) -> dict[str, int]:
         """D_f `epochs` times; nothing of D_r."""
-        return {"forget": self.epochs * one_pass(forget, self.batch_size)[1]}
+        return {"forget": self.epochs * one_pass(forget, self.batch_size, fill=LEAST)[1]}
 
     def phases(self, job: Job) -> Iterator[Phase]:
         """One phase over D_f."""
-        teacher, forgotten = job.teacher(), job.forgotten.to(job.device)
+        teacher, gone = job.teacher(), (~job.remaining).nonzero().flatten().to(job.device)
 
         def original(x: Tensor) -> Tensor:
             return job.logits(job.forget, x, teacher)
@@ -104,7 +104,7 @@ class BoundaryShrink(Unlearner):
             pixels = x if x.is_floating_point() else x / 255
             across = signed_step(original, pixels, y, self.epsilon)
             with torch.no_grad():
-                return best_remaining(original(across.clamp(0, 1) if job.forget.data.pixels else across), forgotten)
+                return best_remaining(original(across.clamp(0, 1) if job.forget.data.pixels else across), gone)
 
         def shrink(batch: Batch) -> Losses:
             x = job.seen(job.forget, batch, self.views)
@@ -112,7 +112,7 @@ class BoundaryShrink(Unlearner):
 
         yield Phase(
             name=self.name,
-            over=job.batches(job.forget, self.batch_size),
+            over=job.batches(job.forget, self.batch_size, fill=LEAST),
             epochs=self.epochs,
             steps=(shrink,),
             optimizer=self.sgd([job.model]),

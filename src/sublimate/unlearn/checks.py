@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
+from dataclasses import replace
 from typing import TYPE_CHECKING
 
 import torch
@@ -23,7 +24,7 @@ if TYPE_CHECKING:
 def to_part(source: object, name: str) -> Part:
     """A part of a split as it is; a torch data set, a loader or a pair of tensors as a part of its own."""
     if isinstance(source, Part):
-        return Part(source.data, source.rows, name)
+        return replace(source, name=name)
     data = as_data(source)
     return Part(data, data.train, name)
 
@@ -34,7 +35,7 @@ def check_overlap(forget: object, retain: object) -> None:
     if isinstance(pair[0], Part) and isinstance(pair[1], Part) and pair[0].data is pair[1].data:
         shared = int(torch.isin(pair[0].rows, pair[1].rows).sum())
     elif isinstance(pair[0], Subset) and isinstance(pair[1], Subset) and pair[0].dataset is pair[1].dataset:
-        shared = len(set(pair[0].indices) & set(pair[1].indices))
+        shared = len(set(map(int, pair[0].indices)) & set(map(int, pair[1].indices)))
     else:
         shared = int(pair[0] is pair[1])
     if shared:
@@ -71,15 +72,17 @@ def check_network(model: nn.Module, part: Part) -> int:
 def check_ratios(
     ratios: Tensor | Sequence[float] | None, forget: Part, retain: Part, K: int, warnings: list[str]
 ) -> Tensor:
-    """r_k as a tensor of K shares; counted on forget ∪ retain when not given."""
+    """r_k as a tensor of K shares, counted on forget ∪ retain when not given; 1 where a class has no records at all."""
     if ratios is None:
         warnings.append("No class ratios were given: they were counted as if forget and retain were all of the data.")
         gone, kept = (torch.bincount(part.labels, minlength=K) for part in (forget, retain))
-        return gone / (gone + kept).clamp(min=1)
+        return (gone / (gone + kept).clamp(min=1)).where(gone + kept > 0, 1.0)
     shares = torch.as_tensor(ratios, dtype=torch.float32)
     if shares.ndim != 1 or len(shares) > K or bool((shares < 0).any()) or bool((shares > 1).any()):
         raise InputRefused("The class ratios do not fit the network.", f"Give at most {K} shares between 0 and 1.")
-    return torch.cat([shares, torch.zeros(K - len(shares))])  # a head may be wider than the data
+    if retain.counts is not None and len(retain.counts) == len(shares):
+        shares = shares.where(retain.counts > 0, 1.0)
+    return torch.cat([shares, torch.ones(K - len(shares))])  # a head may be wider than the data
 
 
 def check_job(

@@ -8,13 +8,12 @@ from typing import Literal
 
 import torch.nn.functional as F
 
-from ..data.batches import Batch, one_pass
+from ..data.batches import LEAST, Batch, one_pass
 from ..data.views import View
 from ..phase import Losses, Phase, constant, cosine
 from .base import Unlearner
 from .card import Card
 from .job import Job
-from .mixing import LEAST
 
 
 @dataclass(frozen=True, kw_only=True)

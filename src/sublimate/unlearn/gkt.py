@@ -15,7 +15,7 @@ import torch
 from torch import Tensor, nn
 from torch.func import functional_call
 
-from ..data.batches import Batch, Blank
+from ..data.batches import LEAST, Batch, Blank
 from ..errors import UnlearningFailed
 from ..models.outputs import logits as as_logits
 from ..phase import Losses, Phase
@@ -23,7 +23,6 @@ from .badt import kl
 from .base import Unlearner
 from .card import WHOLE_CLASSES, Card
 from .job import Job
-from .mixing import LEAST
 from .retrain import start_anew
 from .transfer import attention, distance, generator
 

@@ -2,6 +2,9 @@
 
 from __future__ import annotations
 
+import copy
+from math import isnan
+
 from ..errors import UnlearningFailed
 from ..inference import confidence, predict
 from .job import Job
@@ -12,7 +15,7 @@ class Guard:
 
     def __init__(self, job: Job) -> None:
         self._job = job
-        self.before = self.now = job.retained_accuracy(job.original)
+        self.before, self.now = job.retained_accuracy(job.original), float("nan")
 
     def __call__(self) -> str | None:
         """Why the network is ruined, or None."""
@@ -21,11 +24,25 @@ class Guard:
             return None
         return f"The network collapsed: {self.now:.1f} % on never-seen retained classes, {self.before:.1f} % before."
 
+    @property
+    def lost(self) -> float:
+        """Points lost at the last look; a run that was resumed at its end had none yet."""
+        if isnan(self.now):
+            self()
+        return self.before - self.now
+
 
 def effect(job: Job) -> float:
     """Mean shift of φ on the forgotten records; none at all is a failure."""
     sample = job.forget.sample(1000)
-    after, before = (confidence(predict(m, sample), sample.labels) for m in (job.model, job.original))
+    said = predict(job.model, sample)
+    if not bool(said.isfinite().all()):
+        raise UnlearningFailed(
+            "The network gives answers that are no numbers.",
+            "Use a lower learning rate or fewer epochs.",
+            copy.deepcopy(job.original),
+        )
+    after, before = (confidence(z, sample.labels) for z in (said, predict(job.original, sample)))
     if float((after - before).abs().max()) < 1e-4:
         raise UnlearningFailed(
             "The run had no effect: the confidence on the forgotten records is unchanged.",

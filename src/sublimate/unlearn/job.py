@@ -47,15 +47,23 @@ class Job:
 
     @property
     def forgotten(self) -> Tensor:
-        """Numbers of the classes that are wholly forgotten."""
-        return (self.ratios >= 1).nonzero().flatten()
+        """Numbers of the classes of which this request leaves nothing."""
+        asked: Tensor = self.forget.labels.unique()
+        return asked[self.ratios[asked] >= 1]
+
+    @property
+    def remaining(self) -> Tensor:
+        """Whether something is left of each class: not so of those forgotten earlier, or that never were."""
+        return self.ratios < 1
 
     @property
     def trained(self) -> int:
         """N: the size of the whole training set where both parts are rows of one table, else of what was given."""
         data, given = self.retain.data, len(self.forget) + len(self.retain)
-        known = sum(data.class_counts or data.sizes[:1]) if self.forget.data is data else given
-        return max(known, given)
+        if self.forget.data is not data:
+            return given
+        counts = self.retain.counts
+        return max(sum(data.class_counts or data.sizes[:1]) if counts is None else int(counts.sum()), given)
 
     @property
     def share(self) -> float:
@@ -71,7 +79,7 @@ class Job:
     def kept(self) -> Part:
         """Never-seen records of the classes that remain."""
         assert self.val is not None
-        return self.val.where(~torch.isin(self.val.labels, self.forgotten))
+        return self.val.where(self.remaining[self.val.labels])
 
     def batches(self, part: Part, size: int, *, cycle: bool = False, fill: int = 0) -> Batches:
         """Seeded batches of a part, counted by the meter."""

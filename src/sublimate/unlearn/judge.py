@@ -36,12 +36,12 @@ class Judgement:
 class Judge:
     """Judges networks on one request."""
 
-    def __init__(self, original: nn.Module, forget: Part, val: Part | None, forgotten: torch.Tensor) -> None:
-        if val is None or bool(torch.isin(val.labels, forgotten).all()):
+    def __init__(self, original: nn.Module, forget: Part, val: Part | None, remaining: torch.Tensor) -> None:
+        if val is None or not bool(remaining[val.labels].any()):
             raise InputRefused("There are no never-seen records of the classes that remain.", "Give val=….")
         self._forget, self._val = forget.sample(FORGET_SAMPLE), val
-        self._whole = torch.isin(self._forget.labels, forgotten)
-        self._kept = ~torch.isin(val.labels, forgotten)
+        self._whole = ~remaining[self._forget.labels]
+        self._kept = remaining[val.labels]
         self._before = self._retained(predict(original, val))
 
     def __call__(self, model: nn.Module) -> Judgement:

@@ -10,13 +10,12 @@ import torch
 import torch.nn.functional as F
 from torch import Tensor, nn
 
-from ..data.batches import Batch, one_pass
+from ..data.batches import LEAST, Batch, one_pass
 from ..data.views import View
 from ..phase import Losses, Phase
 from .base import Unlearner
 from .card import Card
 from .job import Job
-from .mixing import LEAST
 
 Penalised = Literal["weights", "all"]
 
@@ -61,8 +60,8 @@ class L1Sparse(Unlearner):
             "penalised": "all",
         },
         values="lr, epochs and batch are the authors'; their public commands leave γ open, and the default of .2 ruins "
-        "a network.  γ is that of Wu and Harandi (arXiv 2401.06187); 1e-5 to 5e-4 is worth a try.  Ours: the rate of "
-        "Finetune, and a last epoch without penalty, in which accuracy recovers.",
+        "a network.  γ is that of Wu and Harandi (arXiv 2401.06187); 1e-5 to 5e-4 is worth a try.  Ours: rate, epochs "
+        "and batch of Finetune, and a last epoch without penalty, in which accuracy recovers.",
         pitfalls=(
             "γ has to be found for each network: the penalty grows with the number of weights, CE does not.",
             "What remains of Finetune's weakness: with a low rate and a small γ nothing is forgotten.",

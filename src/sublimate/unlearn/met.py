@@ -30,16 +30,16 @@ class Met(nn.Module):
 
     def __init__(self, job: Job, stops: bool = True) -> None:
         super().__init__()
-        if job.val is None or bool(torch.isin(job.val.labels, job.forgotten).all()):
+        if job.val is None or not bool(job.remaining[job.val.labels].any()):
             raise InputRefused(
                 "There are no never-seen records of the classes that remain.",
                 'Give val=…, or use until="epochs" and another permutation.',
             )
         self._job, self._stops = job, stops
         self._val = job.val.sample(VAL_SAMPLE)
-        self._forget = job.forget.sample(FORGET_SAMPLE)
-        self._places = torch.searchsorted(job.forget.rows, self._forget.rows)
-        self._kept = ~torch.isin(self._val.labels, job.forgotten)
+        self._places = job.forget.places(FORGET_SAMPLE)
+        self._forget = job.forget.where(self._places)
+        self._kept = job.remaining[self._val.labels]
         self._whole = torch.isin(self._forget.labels, job.forgotten)
         val = predict(job.original, self._val)
         self._before = accuracy(val[self._kept], self._val.labels[self._kept])

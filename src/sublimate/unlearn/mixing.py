@@ -11,8 +11,6 @@ from ..inference import prepare
 from ..models.outputs import logits as as_logits
 from .job import Job
 
-LEAST = 2  # rows in a batch: a batch norm over vectors refuses to train on one
-
 
 def joint_logits(
     job: Job, retain: Batch, forget: Batch, views: str | View, of_forget: str | View | None = None

@@ -10,13 +10,12 @@ from typing import Literal
 import torch.nn.functional as F
 from torch import Tensor
 
-from ..data.batches import Batch, one_pass
+from ..data.batches import LEAST, Batch, one_pass
 from ..data.views import View
 from ..phase import Losses, Phase
 from .base import Unlearner
 from .card import Card
 from .job import Job
-from .mixing import LEAST
 
 
 def capped(z: Tensor, y: Tensor, margin: float | None) -> Tensor:
@@ -54,7 +53,8 @@ class NegGrad(Unlearner):
             "margin": None,
         },
         values="The values of the comparison in Jia et al. 2023 (arXiv 2304.04934), without a cap.  Ours: a higher "
-        "rate, since 1e-4 hardly moves a small network within 5 epochs; a request of many batches needs fewer.",
+        "rate, since 1e-4 hardly moves a small network within 5 epochs (a request of many batches needs fewer), "
+        "and batches of 128, as elsewhere here.",
         pitfalls=(
             "CE has no upper bound: without the cap divergence is the rule, not the exception.",
             "Nothing holds what shall stay: D_r is never read.",

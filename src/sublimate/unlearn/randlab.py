@@ -6,13 +6,12 @@ from collections.abc import Iterator
 from dataclasses import dataclass
 from typing import Literal
 
-from ..data.batches import one_pass
+from ..data.batches import LEAST, one_pass
 from ..data.views import View
 from ..phase import Phase
 from .base import Unlearner
 from .card import Card
 from .job import Job
-from .mixing import LEAST
 from .relabel import Drawn, Labels, forget_first, joint, joint_reads, relabelled
 
 
@@ -34,7 +33,8 @@ class RandLab(Unlearner):
         authors={"labels": "all", "order": "forget-first", "lr": 0.013, "epochs": 10, "batch_size": 256},
         values="The public code of Fan et al. 2024 (SalUn, arXiv 2310.12508) for CIFAR-10, without its mask.  Others: "
         ".003 to .1, 10 epochs.  Ours: labels of classes that remain, since Retrain never names a class it never saw "
-        "and forgotten classes that serve as each other's labels stay alive; joint batches, which batch norm needs.",
+        "and forgotten classes that serve as each other's labels stay alive; joint batches, which batch norm needs; "
+        "half of the epochs and of the batch, at nearly the same rate.",
         pitfalls=(
             "Labels drawn once are learned: forgotten records end unusually sure of a wrong class, as an attack sees.",
             "If y may be drawn, 1/K of the records are taught what they should forget.",

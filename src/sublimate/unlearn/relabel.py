@@ -10,12 +10,12 @@ import torch
 import torch.nn.functional as F
 from torch import Tensor
 
-from ..data.batches import Batch, Batches, Blank, one_pass
+from ..data.batches import LEAST, Batch, Batches, Blank, one_pass
 from ..data.views import View
 from ..phase import Losses, Step
 from .job import Job, mixed_share
 from .labels import another
-from .mixing import LEAST, joint_logits
+from .mixing import joint_logits
 
 Labels = Literal["retained", "others", "all"]
 Drawn = Literal["once", "epoch"]

@@ -10,14 +10,13 @@ from typing import Literal
 import torch
 import torch.nn.functional as F
 
-from ..data.batches import Batch, one_pass
+from ..data.batches import LEAST, Batch, one_pass
 from ..data.views import View
 from ..phase import Losses, Phase
 from ..training import Recipe, find_recipe, rate
 from .base import Unlearner
 from .card import Card
 from .job import Job
-from .mixing import LEAST
 
 
 def start_anew(job: Job) -> None:

@@ -10,6 +10,7 @@ from torch import Tensor, nn
 
 from ..data.batches import Batch
 from ..data.views import View
+from ..errors import InputRefused
 from ..inference import prepare
 from ..phase import Losses, Phase
 from .base import Unlearner
@@ -102,6 +103,11 @@ class SalUn(Unlearner):
     share: float = 0.5  # q: of the weights that may move
     labels: Labels = "retained"
     views: str | View = "simple"
+
+    def __post_init__(self) -> None:
+        super().__post_init__()
+        if self.share > 1:
+            raise InputRefused(f"The option share cannot be {self.share!r}.", "Give a number of at most 1.")
 
     def reads(self, forget: int, retain: int) -> dict[str, int]:
         """D_f once for the mask; then both parts `epochs` times, up to the rounding of their shares of a batch."""

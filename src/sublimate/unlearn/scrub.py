@@ -11,7 +11,7 @@ import torch
 import torch.nn.functional as F
 from torch import Tensor
 
-from ..data.batches import Batch, one_pass
+from ..data.batches import LEAST, Batch, one_pass
 from ..data.views import View
 from ..phase import Losses, Phase
 from ..splits import Part
@@ -19,7 +19,6 @@ from .badt import kl
 from .base import Unlearner
 from .card import Card
 from .job import Job
-from .mixing import LEAST
 from .rewind import Rewind
 
 

@@ -20,7 +20,7 @@ def settled(
 
     `apply` edits the student, starting from the original each time.  Without `val` a search is refused at once.
     """
-    judge = Judge(job.original, job.forget, job.val, job.forgotten) if alpha == "search" else None
+    judge = Judge(job.original, job.forget, job.val, job.remaining) if alpha == "search" else None
 
     def finish() -> None:
         if judge:

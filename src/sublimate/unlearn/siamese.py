@@ -57,6 +57,7 @@ class Siamese(Unlearner):
             "Algorithm 1 updates on S_r first; the code on D_f first.",
             "One permuted label for both views; the code draws two.",
             "S_r is seeded and stratified; the code takes the first 1000 in file order.",
+            f"Both views pass h as one batch; a batch of D_f below {FILL} is filled by repeating its records.",
         ),
     )
     norm: Literal["eval", "train"] = "eval"
@@ -117,7 +118,7 @@ class Siamese(Unlearner):
             g, y = job.stream("labels", batch.t), batch.y.cpu()
             if met and self.permutation == "matched":
                 still = met.above(batch.places, l1, l2, batch.y).cpu()
-                draws = [torch.where(still, another(y, job.ratios < 1, g), y) for _ in range(self.labels_per_pair)]
+                draws = [torch.where(still, another(y, job.remaining, g), y) for _ in range(self.labels_per_pair)]
             else:
                 draws = [permute(y, job.ratios, self.permutation, g) for _ in range(self.labels_per_pair)]
             return {

@@ -15,7 +15,7 @@ import torch
 import torch.nn.functional as F
 from torch import Tensor
 
-from ..data.batches import Batch, Blank
+from ..data.batches import LEAST, Batch, Blank
 from ..data.views import View
 from ..inference import confidence
 from ..phase import Losses, Phase, cosine
@@ -81,7 +81,7 @@ class SiameseMatched(Unlearner):
         steps = self.length(forget, retain)
         return {
             "forget": ceil(self.until * steps) * min(self.forget_batch, forget),
-            "retain": steps * min(self.batch_size, retain) + min(RETAINED_SAMPLE, retain),
+            "retain": steps * max(LEAST, min(self.batch_size, retain)) + min(RETAINED_SAMPLE, retain),
         }
 
     def length(self, forget: int, retain: int) -> int:
@@ -99,8 +99,8 @@ class SiameseMatched(Unlearner):
 
     def phases(self, job: Job) -> Iterator[Phase]:
         """One phase of one update per step: on both while the rate is high, then on D_r alone."""
-        retained = job.batches(job.retain, self.batch_size, cycle=True)
-        targets, remaining = Targets(job), (job.ratios < 1).nonzero().flatten()
+        retained = job.batches(job.retain, self.batch_size, cycle=True, fill=LEAST)
+        targets, remaining = Targets(job), job.remaining.nonzero().flatten()
         far = targets.far(self.near)
         forgotten = job.batches(job.forget.where(far), self.forget_batch, cycle=True)
         steps = self.length(len(job.forget), len(job.retain))

@@ -13,7 +13,7 @@ import torch
 import torch.nn.functional as F
 from torch import Tensor, nn
 
-from ..data.batches import Batch, Blank, one_pass
+from ..data.batches import LEAST, Batch, Blank, one_pass
 from ..data.views import View
 from ..inference import prepare
 from ..models.outputs import logits as as_logits
@@ -110,14 +110,14 @@ class Unsir(Unlearner):
 
     def reads(self, forget: int, retain: int) -> dict[str, int]:
         """The retained records twice per epoch, less where a class has more than `per_class`; nothing of D_f."""
-        return {"retain": 2 * self.epochs * one_pass(retain, self.batch_size)[1]}
+        return {"retain": 2 * self.epochs * one_pass(retain, self.batch_size, fill=LEAST)[1]}
 
     def phases(self, job: Job) -> Iterator[Phase]:
         """Noise, impair, repair."""
         shape = self.noise_size, *job.retain.first.shape[1:]
         teacher, noise = job.teacher(), Noise(job.forgotten.tolist(), shape, job.stream).to(job.device)
         retained = some_of_each(job.retain, self.per_class, job.stream("per class"))
-        over = job.batches(retained, self.batch_size)
+        over = job.batches(retained, self.batch_size, fill=LEAST)
         update = partial(Phase, over=over, epochs=self.epochs)
 
         def learn(place: int, _: Batch) -> Losses:
