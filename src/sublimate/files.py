@@ -37,6 +37,13 @@ def write_whole(path: AnyPath, data: bytes) -> None:
         raise _unwritable(target, error) from error
 
 
+def rewrite(path: AnyPath, data: bytes) -> None:
+    """Write a file that is written again and again: its folder is made, and what killed writers left is removed."""
+    make_folder(Path(path).parent)
+    remove_stale(path)
+    write_whole(path, data)
+
+
 def check_writable(path: AnyPath) -> None:
     """Refuse a target that could not be written, before anything is computed for it."""
     target = Path(path).resolve()

@@ -11,7 +11,7 @@ from pathlib import Path
 
 from .cache import cache_dir
 from .errors import InputRefused, IntegrityError
-from .files import AnyPath, make_folder, read_bytes, remove_stale, sha256, write_whole
+from .files import AnyPath, make_folder, read_bytes, remove_stale, rewrite, sha256, write_whole
 
 _MAGIC = b"sublimate state 1\n"
 _DIGEST_SIZE = hashlib.sha256().digest_size
@@ -37,7 +37,7 @@ class Store:
         digest = sha256(data)
         path = self._object(digest)
         if not path.exists() or sha256(path) != digest:  # a damaged copy is replaced, not believed
-            _write(path, data)
+            rewrite(path, data)
         return digest
 
     def get(self, digest: str) -> bytes:
@@ -61,7 +61,7 @@ class Store:
     def link(self, key: str, digest: str) -> None:
         """Let the key name this object from now on."""
         self._object(digest)  # refuses what is no digest
-        _write(self._named("names", key), digest.encode())
+        rewrite(self._named("names", key), digest.encode())
 
     def find(self, key: str) -> str | None:
         """The digest the key names; None when there is none, or the object is gone."""
@@ -101,7 +101,7 @@ class Slot:
 
     def save(self, data: bytes) -> None:
         """Replace the state."""
-        _write(self.path, _MAGIC + hashlib.sha256(data).digest() + data)
+        rewrite(self.path, _MAGIC + hashlib.sha256(data).digest() + data)
 
     def load(self) -> bytes | None:
         """The last whole state, or None."""
@@ -117,12 +117,6 @@ class Slot:
         """Forget the state."""
         remove_stale(self.path)
         self.path.unlink(missing_ok=True)
-
-
-def _write(path: Path, data: bytes) -> None:
-    make_folder(path.parent)
-    remove_stale(path)
-    write_whole(path, data)
 
 
 def _is_digest(text: str) -> bool:

@@ -1,6 +1,10 @@
 from __future__ import annotations
 
 import json
+import platform
+import re
+import subprocess
+import sys
 from pathlib import Path
 from typing import Any
 
@@ -12,6 +16,7 @@ from pydantic import ValidationError
 from sublimate.bench.experiments import find
 from sublimate.bench.results import Audited, Points, Results, Row, Timing, read, to_lines, write
 from sublimate.errors import InputRefused
+from sublimate.files import rewrite
 
 ROW: dict[str, Any] = {
     "kind": "scores", "experiment": "full-class/cifar10", "edition": "cpu", "scenario": "full-class", "data": "cifar10",
@@ -128,3 +133,37 @@ def test_rows_are_read_only_and_what_json_has_no_word_for_is_not_written() -> No
 def test_reasons_are_a_tuple_also_from_json() -> None:
     audit = _row().audit
     assert isinstance(audit, Audited) and audit.reasons == ("a trace",)
+
+
+@pytest.mark.parametrize("survivors", range(3))
+def test_a_write_that_dies_leaves_no_row_without_what_belongs_to_it(
+    survivors: int, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    left = [survivors]
+
+    def dies(path: Path, data: bytes) -> None:
+        if path.suffix == ".jsonl":
+            left[0] -= 1
+            if left[0] < 0:
+                raise KeyboardInterrupt
+        rewrite(path, data)
+
+    monkeypatch.setattr("sublimate.bench.results.rewrite", dies)
+    with pytest.raises(KeyboardInterrupt):
+        write(tmp_path, _results())
+    assert not (tmp_path / "rows.jsonl").exists()
+    monkeypatch.undo()
+    write(tmp_path, _results())
+    assert (read(tmp_path).timings, read(tmp_path).points) == ((TIMING,), (POINTS,))
+
+
+def test_what_killed_writers_left_is_removed(tmp_path: Path) -> None:
+    write(tmp_path, _results())
+    gone = subprocess.run([sys.executable, "-c", "import os; print(os.getpid())"], capture_output=True, text=True)
+    host = re.sub(r"[^\w-]", "-", platform.node())
+    names = ("rows.jsonl", "timings.jsonl", "points.jsonl", "experiments/analysis-tsne.toml")
+    for name in names:
+        path = tmp_path / name
+        path.with_name(f".{path.name}.{host}.{int(gone.stdout)}.00000000.partial").touch()
+    write(tmp_path, _results())
+    assert not list(tmp_path.rglob("*.partial"))

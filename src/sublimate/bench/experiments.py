@@ -12,7 +12,7 @@ from typing import Any
 from pydantic import BaseModel, ValidationError
 
 from ..errors import InputRefused, UsageError, unknown
-from ..files import make_folder, read_bytes, write_whole
+from ..files import read_bytes, rewrite
 from .kinds import EDITIONS, EditionName, file_name
 from .schema import Case, Experiment, Method, Setting
 
@@ -87,11 +87,10 @@ def parse(text: str, *, place: str, folder: Path | None = None) -> Experiment:
 def dump(experiments: Iterable[Experiment], folder: Path) -> None:
     """Copy the files of the experiments, and the presets they name, into a folder of results."""
     for experiment in experiments:
-        make_folder(folder)
-        write_whole(folder / f"{file_name(experiment.id)}.toml", experiment.text.encode())
+        rewrite(folder / f"{file_name(experiment.id)}.toml", experiment.text.encode())
         for method in experiment.methods:
             if method.preset not in ("auto", "paper"):
-                write_whole(folder / method.preset, read_bytes(experiment.folder / method.preset))
+                rewrite(folder / method.preset, read_bytes(experiment.folder / method.preset))
 
 
 def _refusal(place: str, error: ValidationError) -> InputRefused:

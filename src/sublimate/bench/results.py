@@ -10,7 +10,7 @@ from typing import Any, Literal, TypeVar
 from pydantic import Field, ValidationError
 
 from ..errors import InputRefused
-from ..files import make_folder, read_bytes, write_whole
+from ..files import read_bytes, rewrite
 from ..plan.steps import to_json
 from .experiments import dump, load
 from .kinds import Declared, EditionName, Few, Finite, Id, Kind, file_name
@@ -114,11 +114,10 @@ def read(folder: Path) -> Results:
 
 
 def write(folder: Path, results: Results) -> None:
-    """Write the results, each file whole."""
-    make_folder(folder)
+    """Write the results, each file whole; rows last, for what belongs to a row that is there is never made again."""
     dump(results.experiments.values(), folder / EXPERIMENTS)
-    for name, lines in ((ROWS, results.rows), (TIMINGS, results.timings), (POINTS, results.points)):
-        write_whole(folder / name, to_lines(lines))
+    for name, lines in ((POINTS, results.points), (TIMINGS, results.timings), (ROWS, results.rows)):
+        rewrite(folder / name, to_lines(lines))
 
 
 def to_lines(found: Iterable[Declared]) -> bytes:
