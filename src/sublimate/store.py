@@ -11,7 +11,7 @@ from pathlib import Path
 
 from .cache import cache_dir
 from .errors import InputRefused, IntegrityError
-from .files import AnyPath, make_folder, read_bytes, remove_stale, rewrite, sha256, write_whole
+from .files import AnyPath, read_bytes, remove_stale, rewrite, sha256
 
 _MAGIC = b"sublimate state 1\n"
 _DIGEST_SIZE = hashlib.sha256().digest_size

@@ -10,8 +10,9 @@ from contextvars import ContextVar
 import numpy as np
 import pytest
 
-from sublimate.bench import packing
-from sublimate.bench.experiments import listed
+from sublimate.bench import packing, running
+from sublimate.bench.experiments import find, listed
+from sublimate.bench.folders import LOCK
 from sublimate.cli.benching import duration
 from sublimate.testing.toy import quadrants
 
@@ -131,6 +132,24 @@ def test_an_experiment_of_ones_own_from_run_to_page(call, own):
     code, out, err = call("report", folder, "--out", own / "page.html", "--json")
     assert code == 0, err
     assert (own / "page.html").read_text().lstrip().lower().startswith("<!doctype html>")
+
+
+def test_tables_are_of_all_that_the_folder_holds_by_then(call, own, monkeypatch):
+    (own / "other.toml").write_text(OWN.replace("own/toy", "own/other"))
+    real = running.bench
+
+    def overtaken(experiments, **more):
+        finished = real(experiments, **more)
+        real(find("other.toml"), **more | {"progress": None})  # another command ends before ours renders
+        return finished
+
+    monkeypatch.setattr(running, "bench", overtaken)
+    code, out, err = call("bench", "own.toml", "--seeds", "1", "--only", "original", "--json")
+    assert code == 0, err
+    assert json.loads(out)["rows"] == 2
+    tables = own / "results" / "smoke" / "tables"
+    assert {path.name for path in tables.glob("*.md")} == {"own-toy.md", "own-other.md"}
+    assert not (own / "results" / "smoke" / LOCK).exists()
 
 
 def test_the_device_and_the_first_seed(call, own, monkeypatch):

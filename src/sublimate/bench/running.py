@@ -4,27 +4,22 @@ from __future__ import annotations
 
 import json
 import time
-from collections.abc import Callable, Collection, Iterable, Iterator, Mapping
-from contextlib import contextmanager, suppress
+from collections.abc import Callable, Collection, Iterable, Mapping
+from contextlib import suppress
 from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any
 
 from ..errors import IntegrityError, Interrupted, SublimateError
-from ..files import make_folder, sha256
 from ..plan import Advance, Step, result, run
 from ..store import Store
 from .assembling import filled
+from .folders import alone
 from .kinds import EditionName
 from .merging import merged
 from .planning import Planned, plan
 from .results import ROWS, Results, read, write
 from .schema import Experiment
-
-try:
-    import fcntl
-except ImportError:  # no such locks here: whoever writes last, writes
-    fcntl = None  # type: ignore[assignment]
 
 PAUSE = 5.0  # seconds from one writing of the rows so far to the next
 
@@ -106,7 +101,7 @@ class _Writer:
     def write(self, ended: bool = False) -> Results:
         """The rows so far, with those that were there before; a row that lacks a part waits until all has ended."""
         self._gather()
-        with _alone(self.store, self.folder):
+        with alone(self.folder):
             old = read(self.folder) if (self.folder / ROWS).exists() else None
             whole = merged(old, self._results(ended), self.experiments)
             write(self.folder, whole)
@@ -130,14 +125,3 @@ class _Writer:
             timings=tuple(timing for one in whole for timing in one.timings),
             points=tuple(points for one in whole for points in one.points),
         )
-
-
-@contextmanager
-def _alone(store: Store, folder: Path) -> Iterator[None]:
-    """Nobody else writes in this folder meanwhile."""
-    path = store.root / "locks" / f"folder {sha256(str(folder.resolve()).encode())}"
-    make_folder(path.parent)
-    with open(path, "ab") as file:
-        if fcntl is not None:
-            fcntl.flock(file.fileno(), fcntl.LOCK_EX)
-        yield

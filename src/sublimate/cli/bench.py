@@ -129,10 +129,10 @@ def _run(
     workers = {None: "local", "local": "local-ray"}.get(cluster, cluster) or "local"
     with signals() as interrupted, shown(ui, planned) as progress:
         finished = bench(wanted, folder=folder, workers=workers, progress=progress, interrupted=interrupted, **asked)
-    written = render(ui, finished.results, {one.id for one in wanted}, folder)
+    results, written = render(ui, {one.id for one in wanted}, folder)
     ui.say(f"Rows, tables and figures: {folder}")
     failed = {name: str(error) for name, error in finished.failed.items()}
-    ui.result({"out": str(folder), "rows": len(finished.results.rows), "written": written, "failed": failed})
+    ui.result({"out": str(folder), "rows": len(results.rows), "written": written, "failed": failed})
     _complain(ui, finished)
 
 

@@ -61,25 +61,33 @@ def duration(seconds: float) -> str:
     return f"{seconds / 60:.0f} min" if seconds < 5400 else f"{seconds / 3600:.1f} h"
 
 
-def render(ui: Ui, results: Results, ran: set[str], folder: Path) -> list[str]:
-    """Write tables and figures of all that the folder holds; show the tables of what ran; the paths written."""
+def render(ui: Ui, ran: set[str], folder: Path) -> tuple[Results, list[str]]:
+    """Write tables and figures of all that the folder holds by now; show the tables of what ran; the paths written."""
+    from ..bench.folders import alone
+    from ..bench.results import read
+    from ..report.bench.figures.saving import save
+
+    with alone(folder):  # another command may have written rows since ours, and may be writing tables
+        results = read(folder)
+        written = _tables(ui, results, ran, folder / "tables")
+        save(results, folder / "figures")
+    return results, written
+
+
+def _tables(ui: Ui, results: Results, ran: set[str], folder: Path) -> list[str]:
     from ..bench.kinds import file_name
     from ..bench.summary import summarise
-    from ..files import make_folder, write_whole
-    from ..report.bench.figures.saving import save
+    from ..files import rewrite
     from ..report.bench.tables import terminal
     from ..report.bench.text import csv, latex, markdown
 
-    tables = folder / "tables"
-    make_folder(tables)
     written = []
     for experiment in results.experiments.values():
         summary = summarise(results.rows, results.timings, experiment)
         for ending, text in (("md", markdown(summary)), ("tex", latex(summary)), ("csv", csv(summary))):
-            path = tables / f"{file_name(experiment.id)}.{ending}"
-            write_whole(path, text.encode())
+            path = folder / f"{file_name(experiment.id)}.{ending}"
+            rewrite(path, text.encode())
             written.append(str(path))
         if experiment.id in ran:
             ui.say(terminal(summary))
-    save(results, folder / "figures")
     return written

@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING, Any
 
 from ....bench.lines import YARDSTICKS, Summary
 from ....bench.summary import summarise
-from ....files import AnyPath, make_folder, write_whole
+from ....files import AnyPath, make_folder, rewrite
 from .axes import any_script
 from .costs import budget_pictures, runtime_pictures
 from .gaps import cost_pictures, gap_pictures
@@ -73,7 +73,7 @@ def save(results: Results, folder: AnyPath) -> list[Path]:
     for name, figure in figures(results):
         for ending in METADATA:
             written.append(Path(folder) / f"{name}.{ending}")
-            write_whole(written[-1], _bytes(figure, ending))
+            rewrite(written[-1], _bytes(figure, ending))
     return written
 
 
