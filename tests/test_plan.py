@@ -268,7 +268,7 @@ def die():
 
 
 def run_and_die(folder, moment):
-    moments, write = count(), store._write
+    moments, write = count(), store.rewrite
 
     def deadly(path, data):
         if next(moments) == moment:
@@ -277,7 +277,7 @@ def run_and_die(folder, moment):
         if next(moments) == moment:
             die()
 
-    store._write = deadly
+    store.rewrite = deadly
     run(plan(), store.Store(folder / "store"))
     os._exit(0)
 

@@ -16,6 +16,7 @@ from plotly.offline import get_plotlyjs
 from sublimate.bench.experiments import parse
 from sublimate.bench.results import Audited, Results, Timing
 from sublimate.report.bench.page import render, write
+from sublimate.report.bench.rows import confusion
 
 HOSTILE = [
     "<script>hacked()</script>", "<img src=x onerror=hacked()>", "</style><script>hacked()</script>", "{{ 7*7 }}",
@@ -101,6 +102,10 @@ def parsed(page) -> Parsed:
 def policy(page: str) -> dict[str, list[str]]:
     (meta,) = [attrs for attrs, _ in Parsed(own(page)).all("meta") if "http-equiv" in attrs]
     return {name: sources for name, *sources in (rule.split() for rule in meta["content"].split(";"))}
+
+
+def rows_parts(results: Results) -> list[dict | None]:
+    return [confusion([row for row in results.rows if row.experiment == one]) for one in results.experiments]
 
 
 def test_policy_names_exactly_the_scripts_of_the_page(page):
@@ -194,6 +199,29 @@ def test_commands_and_values_of_every_row(made_results):
     assert commands == [
         f"sublimate erase --method {m} --seed {s}" for m in ("retrain", "siamese", "scrub") for s in (0, 1)
     ]
+
+
+def test_an_answer_that_a_seed_never_gave_counts_nought_there(made_results):
+    results = tiny(made_results)
+    rows = list(results.rows)
+    at = next(n for n, row in enumerate(rows) if (row.label, row.seed) == ("SCRUB", 1))
+    rows[at] = rows[at].model_copy(update={"confusion": {"cat": {"dog": 100.0}}})
+    (confused,) = [part for part in rows_parts(replace(results, rows=tuple(rows))) if part]
+    taken = dict(dict(confused["lines"])["SCRUB"][0])
+    assert taken == {"dog": 80.0, "owl": 3.5, "fox": 2.5}  # (60 + 100) / 2, (7 + 0) / 2, (5 + 0) / 2
+
+
+def test_values_that_differ_from_seed_to_seed_stand_under_each(made_results):
+    results = tiny(made_results)
+    rows = tuple(
+        row.model_copy(
+            update={"options": {"lr": 0.5 / (row.seed + 1), "epochs": 3} | ({"alpha": 10} if row.seed else {})}
+        )
+        for row in results.rows
+    )
+    details = Parsed(own(render(replace(results, rows=rows)))).texts("details")[-1]
+    assert "epochs3" in details and "lr0" not in details and "alpha10" not in details
+    assert "With this seed: lr 0.5." in details and "With this seed: lr 0.25, alpha 10." in details
 
 
 def test_meanings_are_told(parsed):

@@ -35,7 +35,7 @@ def confusion(rows: Sequence[Row]) -> Part | None:
     for label, own in _labelled(rows).items():
         if not any(row.confusion for row in own):
             continue
-        taken = [_means(row.confusion.get(name, {}) for row in own) for name in gone]
+        taken = [_shares([row.confusion[name] for row in own if name in row.confusion]) for name in gone]
         lines.append((label, [sorted(means.items(), key=lambda pair: -pair[1])[:CONFUSED] for means in taken]))
     return {"classes": gone, "lines": lines}
 
@@ -44,14 +44,17 @@ def making(rows: Sequence[Row]) -> list[Part]:
     """How every line was made: commands, values, seeds, what became of it."""
     found = []
     for label, own in _labelled(rows).items():
-        first = own[0]
-        runs = list({row.command: row for row in own}.values())
-        facts = {"method": first.method, "preset": first.preset, "retained records": first.few} | dict(first.options)
+        first, runs = own[0], list({row.command: row for row in own}.values())
+        facts = [_facts(row) for row in runs]
+        alike = {name for name in facts[0] if all(name in one and one[name] == facts[0][name] for one in facts)}
         found.append(
             {
                 "label": label,
-                "facts": {name: value for name, value in facts.items() if value is not None},
-                "runs": runs,
+                "facts": {name: value for name, value in facts[0].items() if name in alike},
+                "runs": [
+                    (row, {name: value for name, value in one.items() if name not in alike})
+                    for row, one in zip(runs, facts, strict=True)
+                ],
                 "n": first.n,
                 "failed": sum(row.failed is not None for row in own),
             }
@@ -59,11 +62,22 @@ def making(rows: Sequence[Row]) -> list[Part]:
     return found
 
 
+def _facts(row: Row) -> Part:
+    facts = {"method": row.method, "preset": row.preset, "retained records": row.few} | dict(row.options)
+    return {name: value for name, value in facts.items() if value is not None}
+
+
 def _labelled(rows: Iterable[Row]) -> dict[str, list[Row]]:
     found = dict[str, list["Row"]]()
     for row in rows:
         found.setdefault(row.label, []).append(row)
     return found
+
+
+def _shares(tables: Sequence[Mapping[str, float | None]]) -> dict[str, float]:
+    """Mean of every share over all tables: an answer that a table does not name was not given there."""
+    names = dict.fromkeys(name for table in tables for name in table)
+    return {name: sum(table.get(name) or 0.0 for table in tables) / len(tables) for name in names}
 
 
 def _means(tables: Iterable[Mapping[str, float | None]]) -> dict[str, float]:
