@@ -3,17 +3,19 @@
 from __future__ import annotations
 
 import shlex
+from dataclasses import replace
 
 import numpy as np
 import pytest
 
 from sublimate import cli
-from sublimate.bench import packing
+from sublimate.bench import analysis, curves, dispersion, packing, steps
 from sublimate.bench.experiments import find, listed
 from sublimate.bench.making import Bed
 from sublimate.bench.planning import plan
 from sublimate.bench.pricing import Left, costs, priced
 from sublimate.bench.running import steps_of
+from sublimate.bench.versions import REVISIONS
 from sublimate.checkpoint import load_checkpoint
 from sublimate.checkpoint.core import digest_of
 from sublimate.data.sources import load
@@ -21,6 +23,7 @@ from sublimate.errors import UsageError
 from sublimate.files import sha256
 from sublimate.plan import Advance, result, run
 from sublimate.plan.steps import order
+from sublimate.training import RECIPES
 from sublimate.unlearn.finetune import Finetune
 
 
@@ -157,6 +160,49 @@ def test_other_records_under_the_same_name_are_other_steps(tmp_path, declared, m
     after = named(plan([declared()], "smoke", 1))
     packing.table.cache_clear()
     assert not before.keys() & after.keys()
+
+
+def changed(before, after):
+    """Functions of the steps that are others now."""
+    one, two = ({step.key: step for step in order(steps_of(planned))} for planned in (before, after))
+    assert len(one) == len(two)
+    return {str(step.function).partition(":")[2] for key, step in two.items() if key not in one}
+
+
+def everything(declared):
+    return plan([declared(name=kind, kind=kind) for kind in ("scores", "curve", "kl", "tsne")], "smoke", 1)
+
+
+def test_other_values_of_a_recipe_are_another_training(declared, monkeypatch):
+    before = everything(declared)
+    monkeypatch.setitem(RECIPES, "paper", replace(RECIPES["paper"], lr=0.5))
+    assert not changed(before, everything(declared))
+    monkeypatch.setitem(RECIPES, "fast", replace(RECIPES["fast"], lr=0.5))
+    assert "train" in changed(before, everything(declared))
+
+
+@pytest.mark.parametrize(
+    ("function", "rests_on_it"),
+    [
+        (analysis.look, {"look"}),
+        (analysis.audited, {"audited"}),
+        (analysis.beside, {"beside"}),
+        (dispersion.divergence, {"divergence"}),
+        (dispersion.embedded, {"embedded"}),
+        (curves.curve, {"curve"}),
+        (curves.sampled, {"sampled"}),
+    ],
+)
+def test_other_code_is_another_step_and_nothing_else_is(function, rests_on_it, declared, monkeypatch):
+    before = everything(declared)
+    monkeypatch.setitem(REVISIONS, function, "next")
+    assert changed(before, everything(declared)) == rests_on_it
+
+
+def test_other_training_code_trains_all_again(declared, monkeypatch):
+    before = everything(declared)
+    monkeypatch.setitem(REVISIONS, steps.train, "next")
+    assert not named(before).items() & named(everything(declared)).items()
 
 
 @pytest.mark.parametrize("edition", ["smoke", "cpu", "paper"])

@@ -34,6 +34,9 @@ BLIND = (
 )
 
 
+REVISION = "1"  # raised when the same networks get another verdict: a bench then audits them again
+
+
 def audit(
     model: nn.Module,
     *,

@@ -27,6 +27,9 @@ Parts = dict[str, Tensor]
 MOST_CONFUSED = 10  # classes for which a forgotten class is taken
 
 
+REVISION = "1"  # raised when `look` or `beside` tell other things of the same network
+
+
 def look(context: Context, *, on: Request, few: Few) -> Found:
     """Every figure of one network alone, from one pass over each part; and what the run told that made it."""
     network = opened(needed(context), table(on["data"]))

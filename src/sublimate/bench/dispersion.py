@@ -24,6 +24,9 @@ from .steps import run_of
 BATCH = 500  # images in flight
 
 
+REVISION = "1"  # raised when the same network gets another divergence or another map
+
+
 def divergence(context: Context, *, on: Request, few: Few, views: str, points: int, number: int, seed: int) -> Found:
     """KL and spread of views, mean over `points` retained and forgotten records with `number` views each."""
     network = opened(needed(context), table(on["data"]))

@@ -2,24 +2,21 @@
 
 from __future__ import annotations
 
-import json
 from collections.abc import Callable
 from dataclasses import dataclass, fields, replace
 from functools import cached_property
 from pathlib import Path
 from typing import Any
 
-from ..data.sources import SOURCES
 from ..files import sha256
 from ..plan import Step
 from ..unlearn import find
-from ..unlearn import method as make
-from ..unlearn.auto import RULES
 from ..unlearn.presets import read_preset
 from . import steps as does
 from .kinds import EditionName
-from .packing import Few, Request, table
+from .packing import Few, Request
 from .schema import Case, Method
+from .versions import version
 
 SECOND = 100  # from here on the seeds of trainings that only serve as references
 
@@ -125,7 +122,7 @@ class Bed:
             function=function,
             parameters=parameters,
             needs=needs,
-            version=self._version(method),
+            version=version(function, parameters, self.case.data, method),
             threads=self.threads,
         )
         # Nothing but what the key holds: the same step must have the same name wherever it is asked for.
@@ -137,10 +134,3 @@ class Bed:
         recipe: dict[str, Any] = {name: getattr(self.case, name) for name in ("model", "recipe", "epochs", "views")}
         seed = self.seeds["train"] if seed is None else seed
         return self.step(what, does.train, on=on, seed=seed, without=without, **recipe)
-
-    def _version(self, method: str) -> str:
-        """With other defaults or rules of the method, or another content of the user's data, it is another step."""
-        data = "" if self.case.data in SOURCES else table(self.case.data).fingerprint
-        defaults = json.dumps(make(method).options(), sort_keys=True) if method else ""
-        rules = find(method).revision + (RULES if method == "siamese" else "") if method else ""
-        return data + defaults + rules or "1"
