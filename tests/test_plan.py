@@ -427,6 +427,56 @@ def test_ray_saves_when_stopped(chores, store):
     assert result(step, store) == b"half"
 
 
+class OneByOne:
+    """Ray as far as a plan sees it, in this process; `asked` is what each task asked for."""
+
+    exceptions = SimpleNamespace(RayError=ConnectionError)
+
+    def __init__(self, gpus):
+        self.gpus, self.asked = gpus, []
+
+    def is_initialized(self):
+        return True
+
+    def cluster_resources(self):
+        return {"CPU": 2.0} | ({"GPU": self.gpus} if self.gpus else {})
+
+    def remote(self, function):
+        def options(**room):
+            return SimpleNamespace(remote=lambda *given: self.asked.append(room) or (function, given))
+
+        return SimpleNamespace(options=options)
+
+    def wait(self, tasks, **more):
+        return tasks, []
+
+    def get(self, task):
+        return task[0](*task[1])
+
+
+@pytest.mark.parametrize(
+    ("gpus", "device", "asked"),
+    [
+        (0.0, None, {"num_cpus": 1}),
+        (0.0, "cpu", {"num_cpus": 1}),
+        (2.0, "cpu", {"num_cpus": 1}),
+        (2.0, None, {"num_cpus": 1, "num_gpus": 0.25}),
+        (2.0, "cuda", {"num_cpus": 1, "num_gpus": 0.25}),
+    ],
+)
+def test_steps_ask_a_cluster_for_what_they_run_on(gpus, device, asked, chores, store, monkeypatch):
+    ray = OneByOne(gpus)
+    monkeypatch.setitem(sys.modules, "ray", ray)
+    ran = run([Step(name="two", function=chores.threads, device=device)], store, workers="local-ray")
+    assert list(ran.done) == ["two"] and ray.asked == [asked]
+
+
+def test_a_gpu_where_the_cluster_has_none(chores, store, monkeypatch):
+    monkeypatch.setitem(sys.modules, "ray", OneByOne(0.0))
+    with pytest.raises(ResourceError, match="no GPU"):
+        run([Step(name="two", function=chores.threads, device="cuda")], store, workers="local-ray")
+
+
 @pytest.mark.parametrize(("address", "kind"), [("127.0.0.1:1", ResourceError), ("lokal", UsageError)])
 def test_a_cluster_that_is_not_there(chores, store, monkeypatch, address, kind):
     monkeypatch.setitem(sys.modules, "ray", SimpleNamespace())  # it is not asked

@@ -156,9 +156,9 @@ def test_other_records_under_the_same_name_are_other_steps(tmp_path, declared, m
         tmp_path / "other.npz", x_train=255 - x[:, 0], y_train=y, x_test=x[:9, 0], y_test=y[:9], classes=list("abcd")
     )
     monkeypatch.setattr(packing, "load", lambda name: load(tmp_path / "other.npz"))
-    packing.table.cache_clear()
+    packing.loaded.cache_clear()
     after = named(plan([declared()], "smoke", 1))
-    packing.table.cache_clear()
+    packing.loaded.cache_clear()
     assert not before.keys() & after.keys()
 
 

@@ -22,7 +22,7 @@ ROW: dict[str, Any] = {
     "kind": "scores", "experiment": "full-class/cifar10", "edition": "cpu", "scenario": "full-class", "data": "cifar10",
     "model": "he-resnet8", "views": "simple", "request": "class:automobile,cat,truck", "method": "siamese",
     "label": "Siamese", "preset": "paper", "options": {"lr": 0.0001, "permutation": "paper"}, "few": 1000, "seed": 0,
-    "seeds": {"train": 0, "unlearn": 0, "evaluate": 0}, "split": "9f", "versions": {"torch": "2.13.0"},
+    "seeds": {"train": 0, "unlearn": 0, "evaluate": 0}, "split": "9f", "versions": {"torch": "2.13.0"}, "device": "cpu",
     "n": {"forget": 15000, "retain": 35000, "few": 1000, "test": 10000, "control": 8000},
     "figures": {"acc_dr": 99.1, "acc_df": 0.0, "ta": None, "samples": 90000}, "epoch": None,
     "gap": {"acc_dr": 0.1, "mia": -3.2}, "average_gap": 0.9, "tow": 0.97, "classes": {"airplane": 93.1},
@@ -35,7 +35,9 @@ WHERE: dict[str, Any] = {
     "edition": "cpu", "scenario": "full-class", "data": "cifar10", "model": "he-resnet8", "views": "simple",
     "label": "Siamese", "seed": 0,
 }  # fmt: skip
-TIMING = Timing(experiment="full-class/cifar10", **WHERE, seconds=12.5, threads=1, host="here", at="2026-01-01")
+TIMING = Timing(
+    experiment="full-class/cifar10", **WHERE, seconds=12.5, threads=1, device="cpu", host="here", at="2026-01-01"
+)
 POINTS = Points(experiment="analysis/tsne", **WHERE, points=((0.25, -1.5, 0, 9), (3.0, 4.0, 1, 0)))
 
 

@@ -15,10 +15,12 @@ import pytest
 
 from sublimate.bench import planning
 from sublimate.bench.experiments import find, listed, load
+from sublimate.bench.packing import DEVICE, loaded
 from sublimate.bench.results import read
-from sublimate.bench.running import bench
+from sublimate.bench.running import bench, steps_of
 from sublimate.bench.schema import Experiment
 from sublimate.errors import InputRefused, Interrupted
+from sublimate.plan import run
 from sublimate.store import Store
 from sublimate.training import RECIPES
 from sublimate.unlearn import METHODS
@@ -49,6 +51,32 @@ def test_rows_hold_what_was_found(declared, store, tmp_path):
     assert read(tmp_path / "out").rows == finished.results.rows
     assert [t.label for t in finished.results.timings] == ["Retrain", "Siamese", "Finetune"]
     assert b"seconds" not in determined(tmp_path / "out")
+    assert {one.device for one in (*finished.results.rows, *finished.results.timings)} == {"cpu"}
+
+
+def test_from_another_folder_the_users_data_are_found(declared, store, tmp_path, toy_file, monkeypatch):
+    text = declared(("original", "Original", "{}")).text.replace(str(toy_file), "toy.npz")
+    (tmp_path / "toy.toml").write_text(text)
+    monkeypatch.chdir(toy_file.parent)
+    planned = planning.plan([load(tmp_path / "toy.toml")], "smoke", 1)
+    monkeypatch.chdir(tmp_path)  # as a worker may
+    loaded.cache_clear()
+    assert not run(steps_of(planned), store).failed
+    elsewhere = [replace(step, hints={"data_at": "/else"}) for step in steps_of(planned)]
+    assert [step.key for step in elsewhere] == [step.key for step in steps_of(planned)]
+
+
+def test_the_device_goes_with_the_step(declared, store, monkeypatch):
+    chosen = DEVICE.set("meta")
+    steps = steps_of(planning.plan([declared(("original", "Original", "{}"))], "smoke", 1))
+    DEVICE.reset(chosen)
+    plain = steps_of(planning.plan([declared(("original", "Original", "{}"))], "smoke", 1))
+    assert {step.device for step in steps} == {"meta"} and {step.device for step in plain} == {None}
+    assert [step.key for step in steps] == [step.key for step in plain]
+    seen = []
+    monkeypatch.setattr("sublimate.bench.steps.fit", lambda *given, device, **more: seen.append(device) or 1 // 0)
+    run(steps[:1], store)
+    assert seen == ["meta"] and DEVICE.get() is None
 
 
 def test_run_again_it_is_free_and_the_same(declared, store, tmp_path):

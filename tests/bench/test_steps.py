@@ -74,8 +74,8 @@ def test_a_training_says_its_recipe_and_its_seconds(on, store):
     run([original(on)], store)
     recipe = network(original(on), store).checkpoint.meta.recipe
     assert (recipe["epochs"], recipe["seed"]) == (2, 0)
-    assert set(recipe["timing"]) == {"seconds", "threads", "host", "at"}
-    assert recipe["timing"]["threads"] == 1
+    assert set(recipe["timing"]) == {"seconds", "threads", "device", "host", "at"}
+    assert (recipe["timing"]["threads"], recipe["timing"]["device"]) == (1, "cpu")
 
 
 def test_an_unlearning_says_what_it_read(on, store):

@@ -19,7 +19,7 @@ from ..inference import accuracy, auc, auc_by_class, confidence, predict
 from ..networks import Network, versions
 from ..plan import Context
 from ..splits import Part, Split
-from .packing import Few, Request, asked_of, needed, opened, table
+from .packing import Few, Request, asked_of, device, needed, opened, placed, table
 from .steps import run_of
 
 Found = dict[str, Any]
@@ -30,6 +30,7 @@ MOST_CONFUSED = 10  # classes for which a forgotten class is taken
 REVISION = "1"  # raised when `look` or `beside` tell other things of the same network
 
 
+@placed
 def look(context: Context, *, on: Request, few: Few) -> Found:
     """Every figure of one network alone, from one pass over each part; and what the run told that made it."""
     network = opened(needed(context), table(on["data"]))
@@ -44,11 +45,13 @@ def look(context: Context, *, on: Request, few: Few) -> Found:
     }
 
 
+@placed
 def audited(context: Context, *, on: Request, network: str, original: str, sample: int, seed: int) -> Found:
     """The verdict of tier 1, and the AUC of the confidence; `network` and `original` name what is needed."""
     return _verdict(_audit(context, on, network, original, sample=sample, seed=seed))
 
 
+@placed
 def examined(
     context: Context, *, on: Request, network: str, original: str, reference: str, sample: int, seed: int
 ) -> list[Found]:
@@ -72,6 +75,7 @@ def _verdict(found: Audit) -> Found:
     return {"verdict": found.verdict, "tier": found.tier, "reasons": found.reasons} | rounded(interval)
 
 
+@placed
 def beside(context: Context, *, on: Request, network: str, reference: str) -> Found:
     """Mean Jensen–Shannon divergence between what a network and Retrain say of the forgotten records."""
     data = table(on["data"])
@@ -95,10 +99,10 @@ def logits(model: nn.Module, part: Part) -> Tensor:
 
 
 def facts(asked: Split) -> Found:
-    """Which split, how many records, which versions: of every row."""
+    """Which split, how many records, which versions, on what device: of every row."""
     names = ("forget", "retain", "few", "control")
     n = {name: len(getattr(asked, name)) for name in names} | {"test": len(asked.data.test)}
-    return {"split": asked.fingerprint, "n": n, "versions": versions()}
+    return {"split": asked.fingerprint, "n": n, "versions": versions(), "device": device()}
 
 
 def by_class(z: Tensor, y: Tensor, classes: tuple[str, ...]) -> dict[str, float]:

@@ -59,7 +59,7 @@ def _scores(planned: Planned, given: Found, reference: Found | None) -> Row:
 
 
 def _row(planned: Planned, found: Found, **more: Any) -> Row:
-    known = {name: found[name] for name in ("split", "versions", "n")} | {"failed": found.get("failed")}
+    known = {name: found[name] for name in ("split", "versions", "n", "device")} | {"failed": found.get("failed")}
     return Row(**dict(planned.row) | known | {"figures": found.get("figures", {})} | more)
 
 

@@ -42,11 +42,12 @@ class Clock:
         """The same place to save in; each state keeps the seconds with it."""
         return _Timed(saver, self)
 
-    def facts(self) -> dict[str, Any]:
-        """What is not determined: how long, by how many threads, where and when."""
+    def facts(self, device: str) -> dict[str, Any]:
+        """What is not determined: how long, by how many threads, on what device, where and when."""
         return {
             "seconds": round(self.seconds, 2),
             "threads": torch.get_num_threads(),
+            "device": device,
             "host": platform.node(),
             "at": datetime.now(UTC).isoformat(timespec="seconds"),
         }

@@ -13,9 +13,10 @@ from ..plan import Context
 from ..splits import Split
 from ..unlearn.presets import configure
 from .analysis import Found, facts, outputs, rounded
-from .packing import Few, Request, asked_of, needed, opened, table
+from .packing import Few, Request, asked_of, needed, opened, placed, table
 
 
+@placed
 def sampled(context: Context, *, on: Request, few: Few, sample: int) -> Found:
     """The figures of one network on a sample of each part: where a curve begins, or what it should reach."""
     network = opened(needed(context), table(on["data"]))
@@ -23,6 +24,7 @@ def sampled(context: Context, *, on: Request, few: Few, sample: int) -> Found:
     return facts(asked) | {"figures": _figures(network.model, asked, sample)}
 
 
+@placed
 def curve(context: Context, *, on: Request, method: str, preset: str, options: Found, few: Few, sample: int) -> Found:
     """The figures on a sample after every epoch of a method; those before a kill are kept beside the run's state."""
     network = opened(needed(context), table(on["data"]))

@@ -18,7 +18,7 @@ from ..plan import Context
 from ..randomness import derive, stream
 from ..splits import Part
 from .analysis import Found, facts, rounded
-from .packing import Few, Request, asked_of, needed, opened, table
+from .packing import Few, Request, asked_of, needed, opened, placed, table
 from .steps import run_of
 
 BATCH = 500  # images in flight
@@ -27,6 +27,7 @@ BATCH = 500  # images in flight
 REVISION = "1"  # raised when the same network gets another divergence or another map
 
 
+@placed
 def divergence(context: Context, *, on: Request, few: Few, views: str, points: int, number: int, seed: int) -> Found:
     """KL and spread of views, mean over `points` retained and forgotten records with `number` views each."""
     network = opened(needed(context), table(on["data"]))
@@ -38,6 +39,7 @@ def divergence(context: Context, *, on: Request, few: Few, views: str, points: i
     return facts(asked) | {"figures": rounded(found), "failed": run_of(network).get("failed")}
 
 
+@placed
 def embedded(context: Context, *, on: Request, few: Few, views: str, points: int, number: int, seed: int) -> Found:
     """Where t-SNE puts the logits of views of a few retained (0) and forgotten (1) records: x, y, group, record."""
     network = opened(needed(context), table(on["data"]))

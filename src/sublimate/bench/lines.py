@@ -85,6 +85,7 @@ class Summary:
     blocks: tuple[Block, ...]
     threads: tuple[int, ...]  # with which seconds were taken
     hosts: int
+    devices: tuple[str, ...] = ()
 
 
 def estimate(values: Sequence[float]) -> Estimate | None:

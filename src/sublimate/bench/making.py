@@ -8,13 +8,14 @@ from functools import cached_property
 from pathlib import Path
 from typing import Any
 
+from ..data.sources import SOURCES
 from ..files import sha256
 from ..plan import Step
 from ..unlearn import find
 from ..unlearn.presets import read_preset
 from . import steps as does
 from .kinds import EditionName
-from .packing import Few, Request
+from .packing import DEVICE, Few, Request
 from .schema import Case, Method
 from .versions import version
 
@@ -124,11 +125,18 @@ class Bed:
             needs=needs,
             version=version(function, parameters, self.case.data, method),
             threads=self.threads,
+            hints=self._place if "on" in parameters else {},
+            device=DEVICE.get(),
         )
         # Nothing but what the key holds: the same step must have the same name wherever it is asked for.
         on = parameters.get("on", {"seed": 0})
         words = [what, self.case.model, *(str(on[key])[:40] for key in ("data", "request") if on.get(key))]
         return replace(made, name=f"{' '.join(words)} seed {parameters.get('seed', on['seed'])} #{made.key[:8]}")
+
+    @property
+    def _place(self) -> dict[str, str]:
+        """Where the user's data lie, for workers that stand elsewhere."""
+        return {} if self.case.data in SOURCES else {"data_at": str(Path(self.case.data).absolute())}
 
     def _trained(self, what: str, on: Request, without: bool, seed: int | None = None) -> Step:
         recipe: dict[str, Any] = {name: getattr(self.case, name) for name in ("model", "recipe", "epochs", "views")}

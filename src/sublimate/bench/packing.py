@@ -2,11 +2,12 @@
 
 from __future__ import annotations
 
+from collections.abc import Callable
 from contextvars import ContextVar
-from functools import lru_cache
+from functools import lru_cache, wraps
 from pathlib import Path
 from tempfile import TemporaryDirectory
-from typing import Any, Literal
+from typing import Any, Literal, TypeVar, cast
 
 import torch
 from torch import nn
@@ -23,19 +24,41 @@ Request = dict[str, Any]  # data, request, seed: all that a split follows from
 Few = int | Literal["all"]
 
 
-@lru_cache(maxsize=2)
+DEVICE: ContextVar[str | None] = ContextVar("device", default=None)
+"""Where the steps of this process run, if somebody chose."""
+_PLACE: ContextVar[str | None] = ContextVar("place", default=None)  # of the data of the step that is running
+F_ = TypeVar("F_", bound=Callable[..., Any])
+
+
 def table(name: str) -> Data:
-    """The data of this name."""
+    """The data of this name; where a step says where they lie, from there."""
+    return loaded(_PLACE.get() or name)
+
+
+@lru_cache(maxsize=2)
+def loaded(name: str) -> Data:
+    """The data of a name or path, kept for the next step."""
     return load(name)
+
+
+def placed(function: F_) -> F_:
+    """A step's function that runs on the device of its step, and may be told where its data lie."""
+
+    @wraps(function)
+    def called(context: Context, *, data_at: str | None = None, **given: Any) -> Any:
+        device, place = DEVICE.set(context.device or DEVICE.get()), _PLACE.set(data_at)
+        try:
+            return function(context, **given)
+        finally:
+            _PLACE.reset(place)
+            DEVICE.reset(device)
+
+    return cast("F_", called)
 
 
 def asked_of(on: Request, data: Data, few: Few = "all") -> Split:
     """The split of a request; `few` is the retain budget."""
     return split(data, on["request"], few=few, seed=on["seed"])
-
-
-DEVICE: ContextVar[str | None] = ContextVar("device", default=None)
-"""Where the steps of this process run, if somebody chose."""
 
 
 def device() -> str:

@@ -56,6 +56,7 @@ class Row(Placed):
     seeds: dict[str, int]
     split: str
     versions: dict[str, str]
+    device: str = ""  # where the figures were taken
     n: dict[str, int]
     figures: dict[str, Figure]
     epoch: Finite | None = None  # of a curve: epochs of the method that are done
@@ -76,6 +77,7 @@ class Timing(Placed):
 
     seconds: Finite
     threads: int
+    device: str = ""  # cpu, cuda, …; of rows from before it was kept, nothing
     host: str
     at: str
 

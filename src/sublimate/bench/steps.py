@@ -15,7 +15,7 @@ from ..plan import Context
 from ..splits import Part
 from ..training import find_recipe, fit
 from .clock import Clock
-from .packing import Request, asked_of, device, needed, opened, packed, table
+from .packing import Request, asked_of, device, needed, opened, packed, placed, table
 
 
 def given(context: Context, *, path: str, digest: str) -> bytes:
@@ -26,6 +26,7 @@ def given(context: Context, *, path: str, digest: str) -> bytes:
     return data
 
 
+@placed
 def train(
     context: Context, *, on: Request, model: str, recipe: str, epochs: int | None, views: str, seed: int, without: bool
 ) -> bytes:
@@ -42,10 +43,11 @@ def train(
         saver=clock.over(context.slot("timed run")),
         interrupted=context.interrupted,
     )
-    made = chosen.describe() | {"seed": seed, "timing": clock.facts()}
+    made = chosen.describe() | {"seed": seed, "timing": clock.facts(device())}
     return packed(network, model, data, split=asked.fingerprint if asked else None, recipe=made)
 
 
+@placed
 def unlearn(
     context: Context,
     *,
@@ -71,11 +73,12 @@ def unlearn(
             interrupted=context.interrupted,
         )
     except UnlearningFailed as failure:
-        told = {"failed": failure.cause, "timing": clock.facts()}
+        told = {"failed": failure.cause, "timing": clock.facts(device())}
         return packed(failure.model or network.model, network.architecture, network.data, method=told)
     return packed(result.model, network.architecture, network.data, method=_told(result, clock))
 
 
+@placed
 def unlearn_recorded(
     context: Context, *, on: Request, method: str, model: str, recipe: str, epochs: int | None, seed: int
 ) -> bytes:
@@ -107,7 +110,7 @@ def _told(result: Result, clock: Clock) -> dict[str, Any]:
         "stopped": record.stopped,
         "choices": record.choices,
         "warnings": list(record.warnings),
-        "timing": clock.facts(),
+        "timing": clock.facts(device()),
         "read": record.samples,
         "options": dict(record.options),
     }

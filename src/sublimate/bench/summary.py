@@ -33,6 +33,7 @@ def summarise(rows: Iterable[Row], timings: Iterable[Timing], experiment: Experi
         blocks=tuple(_block(at, [row for row in mine if _where(row) == at], clocks, experiment) for at in ran),
         threads=tuple(sorted({timing.threads for timing in clocks})),
         hosts=len({timing.host for timing in clocks}),
+        devices=tuple(sorted({timing.device for timing in clocks if timing.device})),
     )
 
 

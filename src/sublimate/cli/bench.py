@@ -53,7 +53,7 @@ def run(
 
     wanted, chosen = find(experiment), _edition(edition)
     methods = [name.strip() for name in only.split(",") if name.strip()]
-    ui = _start(device, json, quiet)
+    ui = _start(device, json, quiet, elsewhere=cluster not in (None, "local"))
     folder = out or Path("results") / chosen
     planned = left(plan(wanted, chosen, seeds, methods, threads, seed), folder)
     if dry_run:
@@ -63,12 +63,13 @@ def run(
     _run(ui, wanted, planned, cluster, folder, asked)
 
 
-def _start(device: str, json: bool, quiet: bool) -> Ui:
+def _start(device: str, json: bool, quiet: bool, elsewhere: bool) -> Ui:
     from ..bench.packing import DEVICE
 
-    ui, found = start(None, device, json, quiet)
+    theirs = elsewhere and device == "cuda"  # workers may have what this machine lacks
+    ui, found = start(None, "cpu" if theirs else device, json, quiet)
     if device != "auto":  # else each step looks for itself: on a cluster it may find a GPU
-        DEVICE.set(found)
+        DEVICE.set("cuda" if theirs else found)
     return ui
 
 

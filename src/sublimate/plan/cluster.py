@@ -25,6 +25,9 @@ if TYPE_CHECKING:
     from .running import Tell, Workers
 
 
+GPU_SHARE = 0.25  # of one GPU for every step: small networks seldom fill one
+
+
 @contextmanager
 def on_ray(address: str, steps: list[Step], store: Store, tell: Tell, pause: float) -> Iterator[Workers]:
     """Workers that take steps as the cluster has room; when the plan is stopped, they save what they have begun."""
@@ -32,12 +35,13 @@ def on_ray(address: str, steps: list[Step], store: Store, tell: Tell, pause: flo
     _check(address)
     with _connected(ray, address, cores=max((step.threads for step in steps), default=1)):
         task, stop = ray.remote(_task), store.root / "locks" / f"stop {secrets.token_hex(8)}"
+        gpus = _gpus(ray, steps)
         running: dict[Any, Step] = {}
 
         def work(ready: list[Step]) -> list[tuple[Step, Answer]]:
             for step in ready:
                 if step not in running.values():
-                    running[task.options(num_cpus=step.threads).remote(step, store, stop)] = step
+                    running[task.options(**_room(step, gpus)).remote(step, store, stop)] = step
                     tell(step.name, None)
             ended, _ = ray.wait(list(running), timeout=pause)
             answers = [(step, _answer(ray, ref, step)) for ref in ended for step in [running.pop(ref)]]
@@ -50,6 +54,20 @@ def on_ray(address: str, steps: list[Step], store: Store, tell: Tell, pause: flo
         finally:
             if running:
                 _save(ray, list(running), stop)
+
+
+def _gpus(ray: Any, steps: list[Step]) -> float:
+    """How many the cluster has; a step that asks for one where there is none would wait for ever."""
+    found = float(ray.cluster_resources().get("GPU", 0))
+    if not found and any(step.device and step.device.startswith("cuda") for step in steps):
+        raise ResourceError("The cluster has no GPU.", "Give --device cpu or --device auto, or add a machine with one.")
+    return found
+
+
+def _room(step: Step, gpus: float) -> dict[str, float]:
+    """What a step asks of the cluster; Ray hides the GPUs of a machine from those that ask for none."""
+    wanted = gpus > 0 if step.device is None else step.device.startswith("cuda")
+    return {"num_cpus": step.threads} | ({"num_gpus": GPU_SHARE} if wanted else {})
 
 
 def _task(step: Step, store: Store, stop: Path) -> Answer | None:

@@ -34,6 +34,7 @@ class Context:
     inputs: Mapping[str, bytes]  # the results of the needs, by name
     interrupted: Callable[[], bool]  # whether to save and raise Interrupted
     progress: Callable[[Progress], None]
+    device: str | None = None  # where the step shall run, if somebody chose
     slots: list[Slot] = field(default_factory=list)
 
     def slot(self, name: str = "run") -> Slot:
@@ -84,7 +85,9 @@ def _make(
     progress(None)
     # Sorted as in the key: no result depends on the order in which the needs are listed.
     inputs = {need.name: result(need, store) for need in sorted(step.needs, key=lambda need: need.name)}
-    context = Context(store=store, key=step.key, inputs=inputs, interrupted=interrupted, progress=progress)
+    context = Context(
+        store=store, key=step.key, inputs=inputs, interrupted=interrupted, progress=progress, device=step.device
+    )
     with _threads(step.threads):
         made = find_function(str(step.function))(context, **step.parameters, **step.hints)
     digest = store.put(made if isinstance(made, bytes) else to_json(made, "The result"))

@@ -31,6 +31,7 @@ class Step:
     version: str = "1"
     threads: int = 1  # torch's, wherever the step runs: the last bits of a result depend on it
     hints: Mapping[str, str] = field(default_factory=dict)  # what the result does not depend on: where a file lies
+    device: str | None = None  # where it runs, on whatever machine; None: as the function likes
 
     def __post_init__(self) -> None:
         object.__setattr__(self, "function", _qualified(self.function))
@@ -42,7 +43,7 @@ class Step:
 
     @cached_property
     def key(self) -> str:
-        """SHA-256 over all but the step's own name, which is only a label, and the hints."""
+        """SHA-256 over all but the step's own name, which is only a label, the hints and the device."""
         needs = {need.name: need.key for need in self.needs}
         return sha256(to_json([self.function, self.parameters, needs, self.version, self.threads], self.name))
 

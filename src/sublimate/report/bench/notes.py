@@ -77,7 +77,8 @@ def _further(summary: Summary, sheet: Sheet) -> Iterator[str]:
     if "seconds" in sheet.extras:
         threads = " or ".join(map(str, summary.threads)) + (" thread" if summary.threads == (1,) else " threads")
         machines = f", {summary.hosts} machines" if summary.hosts > 1 else ""
-        yield f"Seconds: median, of the method alone ({threads}{machines})."
+        on = f" on {' or '.join(summary.devices)}" if summary.devices else ""
+        yield f"Seconds: median, of the method alone ({threads}{on}{machines})."
     if "efficiency" in sheet.extras:
         yield "RTE: seconds of Retrain / seconds of the method."
 

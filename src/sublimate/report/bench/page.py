@@ -113,6 +113,7 @@ def _made(results: Results) -> dict[str, str]:
         "Training seeds": ", ".join(map(str, sorted({row.seed for row in results.rows}))),
         "Versions": ", ".join(sorted(versions)),
         "Threads while timed": ", ".join(map(str, threads)),
+        "Devices while timed": ", ".join(sorted({timing.device for timing in results.timings if timing.device})),
         "Hosts while timed": str(len({timing.host for timing in results.timings}) or ""),
     }
     return {name: value for name, value in found.items() if value}
