@@ -138,6 +138,24 @@ def test_seconds_of_a_whole_run_are_not_those_of_an_epoch():
     ]
 
 
+def test_of_curves_that_end_at_different_epochs_the_end_is_the_last_point_of_each():
+    # Seed 0 runs for three epochs, seed 1 stops within the third, seed 2 after the first.
+    points = {0: {0.0: 90.0, 1.0: 60.0, 2.0: 30.0, 3.0: 0.0}, 1: {0.0: 90.0, 1.0: 60.0, 2.0: 30.0, 2.4: 30.0},
+              2: {0.0: 90.0, 1.0: 30.0}}  # fmt: skip
+    rows = [
+        row("Siamese", seed, kind="curve", epoch=epoch, figures={"ta": value}, failed=None if value else "It fell.")
+        for seed, curve in points.items() for epoch, value in curve.items()
+    ]  # fmt: skip
+    found = summarise(rows, [], experiment("curve")).blocks[0].lines
+    assert [(line.epoch, line.cells["ta"].measured.mean, line.seeds) for line in found] == [
+        (0.0, 90.0, 3),
+        (1.0, 50.0, 3),
+        (2.0, 30.0, 3),
+        (3.0, 20.0, 3),  # (0 + 30 + 30) / 3
+    ]
+    assert [line.failed for line in found] == [(), (), (), ("It fell.",)]
+
+
 def test_verdicts_samples_auc_and_reported():
     verdicts = ("FAIL", "PASS", "FAIL")
     rows = [

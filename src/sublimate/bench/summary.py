@@ -8,6 +8,7 @@ from dataclasses import replace
 from statistics import median
 from typing import Any, TypeVar
 
+from .carrying import carried
 from .kinds import EDITIONS
 from .lines import AVERAGE_GAP, DECIMALS, YARDSTICKS, Block, Cell, Estimate, Line, Mark, Summary, Where, estimate
 from .results import Row, Timing
@@ -30,7 +31,7 @@ def summarise(rows: Iterable[Row], timings: Iterable[Timing], experiment: Experi
     ran = sorted({_where(row) for row in mine}, key=_declared(settings))
     return Summary(
         experiment=experiment,
-        blocks=tuple(_block(at, [row for row in mine if _where(row) == at], clocks, experiment) for at in ran),
+        blocks=tuple(_block(at, carried(row for row in mine if _where(row) == at), clocks, experiment) for at in ran),
         threads=tuple(sorted({timing.threads for timing in clocks})),
         hosts=len({timing.host for timing in clocks}),
         devices=tuple(sorted({timing.device for timing in clocks if timing.device})),

@@ -15,7 +15,7 @@ from sublimate.bench.results import Results
 from sublimate.report.bench.figures.gaps import _unbeaten
 from sublimate.report.bench.figures.labels import beside
 from sublimate.report.bench.figures.looks import looks
-from sublimate.report.bench.figures.picture import Axis, Picture, fold, folded_axis, log_axis, short
+from sublimate.report.bench.figures.picture import GREY, Axis, Picture, fold, folded_axis, log_axis, short
 from sublimate.report.bench.figures.printing import printed
 from sublimate.report.bench.figures.saving import figures, pictures, save
 
@@ -84,6 +84,22 @@ def test_failed_and_original_are_told_apart_from_methods(made_results):
     signs = {names[int(y)]: (m.look.marker, m.look.filled) for m in panel.marks for y in m.y}
     assert signs["NegGrad (failed)"][0] == "X" and signs["Original"] == ("o", False) and signs["SCRUB"] == ("o", True)
     assert "Retrain" not in names
+
+
+def test_failed_methods_are_no_part_of_the_front(made_results):
+    results = only(made_results, "random/cifar10")
+    gone = {"SSD": 0.01}  # nearer than all, and the fastest of all
+    rows = [
+        row.model_copy(update={"average_gap": gone[row.label], "failed": "It fell."}) if row.label in gone else row
+        for row in results.rows
+    ]
+    (panel,) = picture_of(replace(results, rows=tuple(rows)), "random-cifar10-cost").panels
+    front, *dots = panel.marks
+    (failed,) = [mark for mark in dots if mark.written == ["SSD (failed)"]]
+    assert (failed.look.marker, failed.look.colour) == ("X", GREY)
+    assert fold(0.01) == failed.y[0] not in front.y and len(front.x) > 1
+    sound = [mark for mark in dots if mark is not failed]
+    assert all(mark.look.colour != GREY for mark in sound)
 
 
 def test_run_times_by_hand(made_results):

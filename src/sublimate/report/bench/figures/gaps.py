@@ -9,8 +9,8 @@ from ....bench.kinds import file_name
 from ....bench.lines import YARDSTICKS, Block, Estimate, Line, Summary
 from ..digits import HEADS
 from .labels import beside
-from .looks import Looks, ends, family, listed_name, told_apart
-from .picture import GREY, Goal, Look, Marks, Panel, Picture, fold, folded_axis, listed_axis, log_axis
+from .looks import BROKEN, Looks, ends, family, listed_name, told_apart
+from .picture import GREY, Axis, Goal, Look, Marks, Panel, Picture, fold, folded_axis, listed_axis, log_axis
 
 AVERAGE = "average_gap"
 NARROW = (3.2, 2.4)  # inches for which names are placed: a wider page only gives them more room
@@ -88,36 +88,46 @@ def cost_pictures(summary: Summary, looks: Looks) -> Iterator[Picture]:
             experiment=summary.experiment.id,
             title="Cost against distance",
             words="Down is nearer to Retrain, left is faster. The thin line joins the methods that no other beats in "
-            "both; the upright line is the time of Retrain itself. Seconds are of the method alone, on a logarithmic "
-            "scale.",
+            "both, those that failed (crosses) left out; the upright line is the time of Retrain itself. Seconds are "
+            "of the method alone, on a logarithmic scale.",
             grid=[panels],
             height=3.0,
         )
 
 
 def _cost(block: Block, looks: Looks, title: str) -> Panel | None:
-    dots = {
-        line.label: (line.seconds, line.average_gap.mean)
-        for line in block.lines
-        if line.average_gap and line.seconds and line.method not in YARDSTICKS
-    }
-    if not dots:
+    timed = [line for line in block.lines if line.average_gap and line.seconds and line.method not in YARDSTICKS]
+    if not timed:
         return None
     goals = [
         Goal(name=line.label, at=line.seconds) for line in block.lines if line.method == "retrain" and line.seconds
     ]
-    times = [time for time, _ in dots.values()] + [goal.at for goal in goals]
-    x = log_axis("seconds", times, room=1.8)
+    x = log_axis("seconds", [_dot(line)[0] for line in timed] + [goal.at for goal in goals], room=1.8)
     x = replace(x, span=(x.span[0], 1.5 * x.span[1])) if x.span else x  # names mostly stand on the right
-    y = folded_axis("points from Retrain, on average", [gap for _, gap in dots.values()])
-    sides = beside({label: (time, fold(gap)) for label, (time, gap) in dots.items()}, x, y, NARROW)
-    front = _unbeaten(list(dots.values()))
+    y = folded_axis("points from Retrain, on average", [_dot(line)[1] for line in timed])
+    front = _unbeaten([_dot(line) for line in timed if not line.failed])
     joined = Look(colour=GREY, marker="", line="-")
-    marks = [Marks(name="", x=[time for time, _ in front], y=[fold(gap) for _, gap in front], look=joined)]
-    for label, (time, gap) in dots.items():
-        says, side = [f"{label}: {time:,.1f} s, {gap:.2f} points"], [sides[label]]
-        marks.append(Marks(name="", x=[time], y=[fold(gap)], look=looks[label], says=says, written=[label], sides=side))
-    return Panel(title=title, marks=marks, x=x, y=y, goals=goals)
+    between = Marks(name="", x=[time for time, _ in front], y=[fold(gap) for _, gap in front], look=joined)
+    return Panel(title=title, marks=[between, *_dots(timed, looks, x, y)], x=x, y=y, goals=goals)
+
+
+def _dot(line: Line) -> tuple[float, float]:
+    return line.seconds or 0.0, _distance(line)
+
+
+def _dots(lines: Sequence[Line], looks: Looks, x: Axis, y: Axis) -> Iterator[Marks]:
+    sides = beside({listed_name(line): (_dot(line)[0], fold(_dot(line)[1])) for line in lines}, x, y, NARROW)
+    for line in lines:
+        (time, gap), name = _dot(line), listed_name(line)
+        yield Marks(
+            name="",
+            x=[time],
+            y=[fold(gap)],
+            look=BROKEN if line.failed else looks[line.label],
+            says=[f"{name}: {time:,.1f} s, {gap:.2f} points"],
+            written=[name],
+            sides=[sides[name]],
+        )
 
 
 def _unbeaten(dots: Sequence[tuple[float, float]]) -> list[tuple[float, float]]:

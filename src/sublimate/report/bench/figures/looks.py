@@ -13,6 +13,7 @@ if TYPE_CHECKING:
 
 Looks = Mapping[str, Look]
 YARDSTICKS = {"original": Look(colour=GREY, filled=False), "retrain": Look(colour=GREY, marker="*", size=12.0)}
+BROKEN = Look(colour=GREY, marker="X")  # did not run through
 OWN = (("o", "-"), ("P", "--"), ("D", ":"), ("s", "-."), ("X", "-"))  # markers and lines
 
 
@@ -39,7 +40,7 @@ def looks(results: Results) -> Looks:
 def family(line: Line) -> Look:
     """The look in a list, where the name stands beside the mark: ours or not, failed or not."""
     if line.failed:
-        return Look(colour=GREY, marker="X")
+        return BROKEN
     if is_ours(line.method):
         return Look(colour=ACCENT)
     return Look(colour=GREY, filled=line.method != "original", size=5.0)
