@@ -5,7 +5,8 @@ from pathlib import Path
 
 import pytest
 
-from sublimate.bench.experiments import dump, find, load
+from sublimate.bench.copies import copy, dump
+from sublimate.bench.experiments import find, load
 from sublimate.errors import InputRefused, SublimateError, UsageError
 
 OWN = """
@@ -37,9 +38,11 @@ def test_a_file_of_ones_own_and_its_copy(tmp_path: Path) -> None:
     (one,) = find(_own(tmp_path, OWN))
     assert (one.id, one.kind, one.methods[0].audited, one.folder) == ("mine", "scores", True, tmp_path)
     dump([one], tmp_path / "results")
-    copy = load(tmp_path / "results" / "mine.toml")
-    assert copy.text == OWN and copy.model_dump() == one.model_dump()
-    assert (copy.folder / copy.methods[0].preset).read_text() == PRESET
+    kept = copy("mine", tmp_path / "results")
+    assert kept.text == OWN and kept.model_dump() == one.model_dump()
+    assert (kept.folder / kept.methods[0].preset).read_text() == PRESET
+    (again,) = find(str(tmp_path / "results" / "mine" / "the experiment.toml"))
+    assert again.text == OWN  # it runs from there too
 
 
 def test_there_is_no_retrain_of_a_network_that_somebody_else_trained(tmp_path: Path) -> None:

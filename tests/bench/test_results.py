@@ -13,10 +13,12 @@ from hypothesis import given
 from hypothesis import strategies as st
 from pydantic import ValidationError
 
-from sublimate.bench.experiments import find
+from sublimate.bench.experiments import Experiment, find, listed, load
+from sublimate.bench.kinds import file_name
 from sublimate.bench.results import Audited, Points, Results, Row, Timing, read, to_lines, write
 from sublimate.errors import InputRefused
 from sublimate.files import rewrite
+from sublimate.unlearn.presets import read_preset
 
 ROW: dict[str, Any] = {
     "kind": "scores", "experiment": "full-class/cifar10", "edition": "cpu", "scenario": "full-class", "data": "cifar10",
@@ -169,3 +171,49 @@ def test_what_killed_writers_left_is_removed(tmp_path: Path) -> None:
         path.with_name(f".{path.name}.{host}.{int(gone.stdout)}.00000000.partial").touch()
     write(tmp_path, _results())
     assert not list(tmp_path.rglob("*.partial"))
+
+
+IDS = ("own/a", "own-a", "own/a-b", "own-a/b", "own-a-b", "full-class-cifar10", "full/class-cifar10", "runtime")
+
+
+def test_no_two_ids_share_a_file_name() -> None:
+    names = {file_name(one) for one in (*IDS, *(e.id for e in listed()))}
+    assert len(names) == len(set(IDS) | {e.id for e in listed()})
+    assert [file_name(e.id) for e in listed()] == [e.id.replace("/", "-") for e in listed()]
+
+
+OWN = """
+id = "{id}"
+title = "Mine"
+[[settings]]
+scenario = "full-class"
+cpu = {{ data = "cifar10", request = "class:cat", model = "he-resnet8", recipe = "fast", views = "simple", few = 9 }}
+[[methods]]
+name = "siamese"
+label = "Siamese"
+preset = "{preset}"
+"""
+
+
+def _own(folder: Path, id: str, lr: float | None = None) -> Experiment:
+    folder.mkdir(exist_ok=True)
+    (folder / "p.toml").write_text(f'method = "siamese"\n[options]\nlr = {lr}\n')
+    (folder / "own.toml").write_text(OWN.format(id=id, preset="p.toml" if lr else "paper"))
+    return load(folder / "own.toml")
+
+
+def test_copies_with_presets_of_one_name_and_ids_alike_are_kept_apart(tmp_path: Path) -> None:
+    mine = [_own(tmp_path / str(n), id, lr) for n, (id, lr) in enumerate((("own/a", 0.1), ("own-a", 0.2)))]
+    write(tmp_path / "out", Results(tuple(_row(experiment=e.id) for e in mine), experiments={e.id: e for e in mine}))
+    found = read(tmp_path / "out").experiments
+    assert [one.id for one in found.values()] == ["own/a", "own-a"]
+    values = [read_preset(one.folder / "p.toml", "siamese")["lr"] for one in found.values()]
+    assert values == [0.1, 0.2]
+
+
+def test_a_copy_follows_its_experiment_when_it_gains_or_loses_a_preset(tmp_path: Path) -> None:
+    for lr in (None, 0.1, None):
+        one = _own(tmp_path / "mine", "own/a", lr)
+        write(tmp_path / "out", Results((_row(experiment="own/a"),), experiments={"own/a": one}))
+        assert read(tmp_path / "out").experiments["own/a"].text == one.text
+    assert not (tmp_path / "out" / "experiments" / "own-a" / "the experiment.toml").exists()

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import tomllib
-from collections.abc import Iterable
 from functools import cache
 from importlib.resources import files
 from pathlib import Path
@@ -12,11 +11,21 @@ from typing import Any
 from pydantic import BaseModel, ValidationError
 
 from ..errors import InputRefused, UsageError, unknown
-from ..files import read_bytes, rewrite
+from ..files import read_bytes
 from .kinds import EDITIONS, EditionName, file_name
 from .schema import Case, Experiment, Method, Setting
 
-__all__ = ["EDITIONS", "Case", "EditionName", "Experiment", "Method", "Setting", "dump", "find", "listed", "load"]
+__all__ = [
+    "EDITIONS",
+    "Case",
+    "EditionName",
+    "Experiment",
+    "Method",
+    "Setting",
+    "find",
+    "listed",
+    "load",
+]
 
 ORDER = (
     "full-class/cifar10",
@@ -82,15 +91,6 @@ def parse(text: str, *, place: str, folder: Path | None = None) -> Experiment:
         raise _refusal(place, error) from None
     experiment._text, experiment._folder = text, folder or Path()
     return experiment
-
-
-def dump(experiments: Iterable[Experiment], folder: Path) -> None:
-    """Copy the files of the experiments, and the presets they name, into a folder of results."""
-    for experiment in experiments:
-        rewrite(folder / f"{file_name(experiment.id)}.toml", experiment.text.encode())
-        for method in experiment.methods:
-            if method.preset not in ("auto", "paper"):
-                rewrite(folder / method.preset, read_bytes(experiment.folder / method.preset))
 
 
 def _refusal(place: str, error: ValidationError) -> InputRefused:

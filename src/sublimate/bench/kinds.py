@@ -35,12 +35,14 @@ def _a_preset(text: str) -> str:
 
 
 def file_name(experiment: str) -> str:
-    """An id, fit for a file name.
+    """An id, fit for a file name; no two ids have the same, so where - may have been a / it says which was.
 
-    >>> file_name("full-class/cifar10")
-    'full-class-cifar10'
+    >>> file_name("full-class/cifar10"), file_name("full-class-cifar10"), file_name("full/class-cifar10")
+    ('full-class-cifar10', 'full-class-cifar10+0', 'full-class-cifar10+4')
     """
-    return experiment.replace("/", "-")
+    plain = experiment.replace("/", "-")
+    at = max(experiment.find("/"), 0)
+    return plain if at == max(plain.rfind("-"), 0) else f"{plain}+{at}"
 
 
 Id = Annotated[str, Field(max_length=80), AfterValidator(_an_id)]

@@ -12,8 +12,8 @@ from pydantic import Field, ValidationError
 from ..errors import InputRefused
 from ..files import read_bytes, rewrite
 from ..plan.steps import to_json
-from .experiments import dump, load
-from .kinds import Declared, EditionName, Few, Finite, Id, Kind, file_name
+from .copies import copy, dump
+from .kinds import Declared, EditionName, Few, Finite, Id, Kind
 from .schema import Experiment
 
 Figure = int | Finite | None  # None where a measure does not apply
@@ -111,7 +111,7 @@ def read(folder: Path) -> Results:
         rows=rows,
         timings=tuple(_lines(folder / TIMINGS, Timing)),
         points=tuple(_lines(folder / POINTS, Points)),
-        experiments={one: load(folder / EXPERIMENTS / f"{file_name(one)}.toml") for one in ids},
+        experiments={one: copy(one, folder / EXPERIMENTS) for one in ids},
     )
 
 

@@ -64,7 +64,7 @@ def points_pictures(clouds: Sequence[Points]) -> Iterator[Picture]:
         rows = [[_cloud(c) for c in own if c.scenario == one] for one in dict.fromkeys(c.scenario for c in own)]
         single = all(len(row) == 1 for row in rows)
         yield Picture(
-            name=f"{file_name(experiment)}-{file_name(label.lower().replace(' ', '-'))}",
+            name=f"{file_name(experiment)}-{label.lower().replace(' ', '-').replace('/', '-')}",
             experiment=experiment,
             title=f"Views in the plane: {label}",
             words="Each mark is one augmented view of one record; views of one record share a shade. Views of a record "
