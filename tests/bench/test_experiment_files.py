@@ -108,3 +108,18 @@ def test_what_is_no_text_is_refused(tmp_path: Path) -> None:
     (tmp_path / "mine.toml").write_bytes(b"\xff\xfe\x00")
     with pytest.raises(InputRefused, match="is not a text file"):
         load(tmp_path / "mine.toml")
+
+
+@pytest.mark.parametrize(
+    ("more", "says"),
+    [
+        ('contaminated.random = "it saw D_f."', "ontaminated names the setting 'random'"),
+        ('remarks = [{ text = "x", settings = ["random"] }]', "remark names the setting 'random'"),
+        ('remarks = [{ text = "x", labels = ["Else"] }]', "remark names the label 'Else'"),
+        ('remarks = [{ text = "x", measures = ["accuracy"] }]', r"remarks\[1\].measures\[1\] does not fit"),
+        ('remarks = [{ text = "x", label = "Tuned" }]', r"no key remarks\[1\].label. Allowed there: text, measures"),
+    ],
+)
+def test_remarks_on_what_is_not_there_are_refused(more: str, says: str, tmp_path: Path) -> None:
+    with pytest.raises(InputRefused, match=says):
+        find(_own(tmp_path, f"{more}\n{OWN}"))

@@ -49,9 +49,11 @@ def test_printed_gaps_are_own_minus_retrain_but_for_the_two_slips(id: str, scena
 
 
 def test_slips_and_contaminated_references_are_marked() -> None:
-    notes = {one.id: one.note for one in listed()}
-    assert "−18.15" in notes["sub-class/cifar10"] and "10.01" in notes["sub-class/cifar100"]
-    assert all("contaminated" in notes[id] for id in ("random/cifar10", "random/cifar100", "ablation/terms"))
+    remarks = {(one.id, *r.labels, *r.measures): r.text for one in listed() for r in one.remarks}
+    assert all(slip in remarks for slip in SLIPS)
+    assert "−18.15" in remarks["sub-class/cifar10", "Finetune", "acc_df"]
+    assert {one.id for one in listed() if one.contaminated} == {"random/cifar10", "random/cifar100", "ablation/terms"}
+    assert all(set(one.contaminated) <= {"random"} for one in listed())
 
 
 PRINTED = {

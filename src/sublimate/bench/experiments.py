@@ -13,6 +13,7 @@ from pydantic import BaseModel, ValidationError
 from ..errors import InputRefused, UsageError, unknown
 from ..files import read_bytes
 from .kinds import EDITIONS, EditionName, file_name
+from .remarks import Remark
 from .schema import Case, Experiment, Method, Setting
 
 __all__ = [
@@ -117,5 +118,6 @@ def _key(loc: tuple[int | str, ...]) -> str:
 def _allowed(loc: tuple[Any, ...]) -> list[str]:
     model: type[BaseModel] = Experiment
     if loc:
-        model = Method if loc[0] == "methods" else Case if len(loc) > 2 else Setting
+        models: dict[Any, type[BaseModel]] = {"methods": Method, "remarks": Remark}
+        model = models.get(loc[0], Case if len(loc) > 2 else Setting)
     return [field.alias or name for name, field in model.model_fields.items()]

@@ -43,6 +43,8 @@ class Cell:
     measured: Estimate | None
     gap: Estimate | None
     reported: float | None
+    contaminated: bool = False  # the Retrain that the reported figure was compared with saw D_f
+    remarked: bool = False  # a remark concerns the reported figure
 
 
 @dataclass(frozen=True, kw_only=True)

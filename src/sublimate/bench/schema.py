@@ -23,6 +23,7 @@ from .kinds import (
     Scenario,
     Text,
 )
+from .remarks import Remark
 
 
 class Case(Declared):
@@ -103,6 +104,8 @@ class Experiment(Declared):
     source: Text = ""
     kind: Kind = "scores"
     note: Text = ""
+    contaminated: dict[str, Text] = Field(default_factory=dict)  # by setting, how the paper's Retrain saw D_f
+    remarks: Annotated[tuple[Remark, ...], Field(strict=False)] = ()
     measures: Annotated[tuple[Measure, ...], Field(strict=False)] = ()
     settings: Annotated[tuple[Setting, ...], Field(strict=False, min_length=1)]
     methods: Annotated[tuple[Method, ...], Field(strict=False, min_length=1)]
@@ -129,11 +132,18 @@ class Experiment(Declared):
         self, label: str, *, edition: EditionName, scenario: str, data: str, model: str, views: str
     ) -> Mapping[Measure, float]:
         """What the paper printed for this line of this setting; empty where it printed nothing."""
+        keys = self.keys(edition=edition, scenario=scenario, data=data, model=model, views=views)
+        printed = next((method.reported for method in self.methods if method.label == label), {})
+        return next((printed[key] for key in keys if key in printed), {})
+
+    def keys(self, *, edition: EditionName, scenario: str, data: str, model: str, views: str) -> tuple[str, ...]:
+        """Under what `reported` names a setting that was run; empty where none is like it."""
         wanted = (scenario, data, model, views)
-        for setting, case, method in self.pairs(edition):
-            if method.label == label and (setting.scenario, case.data, case.model, case.views) == wanted:
-                return next((method.reported[key] for key in setting.keys if key in method.reported), {})
-        return {}
+        for setting in self.settings:
+            case = setting.case(edition)
+            if case and (setting.scenario, case.data, case.model, case.views) == wanted:
+                return setting.keys
+        return ()
 
     @model_validator(mode="after")
     def _unambiguous(self) -> Self:
@@ -141,8 +151,20 @@ class Experiment(Declared):
         if twice := {label for label in labels if labels.count(label) > 1}:
             raise ValueError(f"two methods have the label {min(twice)!r}")
         keys = {key for setting in self.settings for key in setting.keys}
-        if wrong := {key for method in self.methods for key in method.reported} - keys:
-            raise ValueError(f"reported names the setting {min(wrong)!r}, known are {', '.join(sorted(keys))}")
+        named = {
+            "reported": {key for method in self.methods for key in method.reported},
+            "contaminated": set(self.contaminated),
+            "a remark": {key for remark in self.remarks for key in remark.settings},
+        }
+        for where, found in named.items():
+            if wrong := found - keys:
+                raise ValueError(f"{where} names the setting {min(wrong)!r}, known are {', '.join(sorted(keys))}")
+        if unheard := {label for remark in self.remarks for label in remark.labels} - set(labels):
+            raise ValueError(f"a remark names the label {min(unheard)!r}, known are {', '.join(labels)}")
+        return self
+
+    @model_validator(mode="after")
+    def _settings_differ(self) -> Self:
         for edition in EDITIONS:
             cases = [(s.scenario, c.data, c.model, c.views) for s in self.settings if (c := s.case(edition))]
             if len(set(cases)) < len(cases):

@@ -3,13 +3,13 @@
 from __future__ import annotations
 
 from collections import Counter
-from collections.abc import Callable, Hashable, Iterable, Mapping, Sequence
+from collections.abc import Callable, Hashable, Iterable, Sequence
 from dataclasses import replace
 from statistics import median
-from typing import Any, TypeVar
+from typing import TypeVar
 
 from .carrying import carried
-from .kinds import EDITIONS
+from .kinds import EDITIONS, Measure
 from .lines import AVERAGE_GAP, DECIMALS, YARDSTICKS, Block, Cell, Estimate, Line, Mark, Summary, Where, estimate
 from .results import Row, Timing
 from .schema import Experiment
@@ -54,7 +54,6 @@ def _block(where: Where, rows: list[Row], clocks: list[Timing], experiment: Expe
 
 def _line(rows: list[Row], experiment: Experiment, seconds: float | None, retrain: float | None) -> Line:
     first, goal = rows[0], rows[0].method == "retrain"
-    reported: Mapping[Any, float] = experiment.reported(first.label, **_where(first)._asdict())
     timed = seconds if experiment.kind == "scores" else None  # else they are not those of what the line shows
     judged = Counter(row.audit.verdict for row in rows if row.audit)
     return Line(
@@ -65,7 +64,7 @@ def _line(rows: list[Row], experiment: Experiment, seconds: float | None, retrai
         epoch=first.epoch,
         seeds=len(rows),
         failed=tuple(sorted(row.failed for row in rows if row.failed is not None)),
-        cells={measure: _cell(rows, measure, reported.get(measure)) for measure in experiment.measures},
+        cells={measure: _cell(rows, measure, experiment) for measure in experiment.measures},
         auc=_over(rows, lambda row: row.figures.get("auc")),
         average_gap=None if goal else _over(rows, lambda row: row.average_gap),
         tow=None if goal else _over(rows, lambda row: row.tow),
@@ -76,9 +75,16 @@ def _line(rows: list[Row], experiment: Experiment, seconds: float | None, retrai
     )
 
 
-def _cell(rows: list[Row], measure: str, reported: float | None) -> Cell:
+def _cell(rows: list[Row], measure: Measure, experiment: Experiment) -> Cell:
+    label, where = rows[0].label, _where(rows[0])._asdict()
     gap = None if rows[0].method == "retrain" else _over(rows, lambda row: (row.gap or {}).get(measure))
-    return Cell(_over(rows, lambda row: row.figures.get(measure)), gap, reported)
+    measured = _over(rows, lambda row: row.figures.get(measure))
+    reported = experiment.reported(label, **where).get(measure)
+    if reported is None:
+        return Cell(measured, gap, None)
+    keys = experiment.keys(**where)
+    remarked = any(remark.concerns(label, measure, keys) for remark in experiment.remarks)
+    return Cell(measured, gap, reported, any(key in experiment.contaminated for key in keys), remarked)
 
 
 def _ranked(lines: list[Line], measures: Sequence[str]) -> list[Line]:

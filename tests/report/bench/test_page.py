@@ -30,6 +30,7 @@ title = "A small comparison"
 source = "Table 9"
 note = "Reported figures are no goal."
 measures = ["acc_dr", "mia"]
+contaminated.full-class = "it saw D_f."
 [[settings]]
 scenario = "full-class"
 cpu = {{ data = "cifar10", request = "class:cat", model = "he-resnet8", recipe = "fast", views = "simple", few = 9 }}
@@ -162,7 +163,9 @@ def test_overview_by_hand(made_results):
     assert parsed.texts("p", class_="story") == [
         "Of 2 methods, SCRUB follows with 4.00 ± 0.00 points. No method passes the audit in every run."
     ]
-    assert parsed.texts("p", class_="note") == ["Reported figures are no goal."]
+    assert parsed.texts("p", class_="note") == [
+        "Reported figures are no goal.", "§ Reported reference contaminated: it saw D_f.",
+    ]  # fmt: skip
     assert parsed.texts("p", class_="origin") == ["own/tiny · in the paper: Table 9"]
 
 
@@ -172,7 +175,7 @@ def test_table_by_hand(made_results):
     assert rows[1].startswith("Retrain – – 90.00 ± 0.00 10.00 ± 0.00 100.0")
     assert rows[2] == (
         "Near ✓ PASS 1 of 2 ✕ FAIL 1 of 2 1.00 ± 0.00 (nearest) "
-        "91.00 ± 0.00+1.00 ± 0.00paper 91.50 (nearest) 9.00 ± 0.00−1.00 ± 0.00 (nearest) 20.0 5.0 1,200"
+        "91.00 ± 0.00+1.00 ± 0.00paper 91.50§ (nearest) 9.00 ± 0.00−1.00 ± 0.00 (nearest) 20.0 5.0 1,200"
     )
 
 

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import io
 import re
+from dataclasses import replace
 
 import pytest
 from rich.console import Console
@@ -62,7 +63,7 @@ def test_nothing_is_cut(name, width):
     if experiment.kind == "tsne":
         assert "There is nothing to put into a table" in text
         return
-    words = set(re.split(r"[\s()±/‡]+", text))
+    words = set(re.split(r"[\s()±/‡§]+", text))
     for block in summary.blocks:
         for line in block.lines:
             assert experiment.kind == "kl" or set(line.label.split()) <= words  # one label only: not shown
@@ -75,16 +76,16 @@ def test_nothing_is_cut(name, width):
 
 
 def test_a_cell_by_hand():
-    whole = Shown("98.60", "0.42", "-0.10", "0.30", "99.98", "best")
-    assert cell_text(whole, noted=True).plain == "99.98‡ / 98.60 ±0.42\n(-0.10 ±0.30)"
-    assert cell_text(whole, noted=False).plain == "99.98 / 98.60 ±0.42\n(-0.10 ±0.30)"
-    assert cell_text(Shown("98.60", gap="+1.00"), noted=True).plain == "98.60\n(+1.00)"
-    assert cell_text(Shown("–"), noted=True).plain == "–"
+    whole = Shown("98.60", "0.42", "-0.10", "0.30", "99.98", mark="best")
+    assert cell_text(replace(whole, signs="§")).plain == "99.98§ / 98.60 ±0.42\n(-0.10 ±0.30)"
+    assert cell_text(whole).plain == "99.98 / 98.60 ±0.42\n(-0.10 ±0.30)"
+    assert cell_text(Shown("98.60", gap="+1.00")).plain == "98.60\n(+1.00)"
+    assert cell_text(Shown("–")).plain == "–"
 
 
 @pytest.mark.parametrize(("mark", "style"), [("best", "bold"), ("second", "underline")])
 def test_only_what_was_measured_is_emphasised(mark, style):
-    text = cell_text(Shown("98.60", "0.42", "-0.10", "0.30", "99.98", mark), noted=False)
+    text = cell_text(Shown("98.60", "0.42", "-0.10", "0.30", "99.98", mark=mark))
     assert [(text.plain[span.start : span.end], span.style) for span in text.spans] == [("98.60", style)]
 
 
@@ -105,12 +106,12 @@ def test_a_table_by_hand():
     assert [re.sub(" +", " ", line) for line in lines[4:8]] == [
         "Approach Acc_Dr Acc_Df TA_Dr TA_Df MIA",
         "─" * len(lines[5]),
-        "Siamese 99.98‡ / 98.00 0.01‡ / – 94.29‡ / – 0.00‡ / – 0.00‡ / –",
+        "Siamese 99.98 / 98.00 0.01 / – 94.29 / – 0.00 / – 0.00‡ / –",
         " (-1.25)",
     ]
     text = " ".join(lines)
     assert "One seed." in text and "as reported by the paper, Table 1 (vgg16-bn on cifar10)" in text
-    assert f"‡ {BUILT_IN['full-class/cifar10'].note}" in text
+    assert f"‡ MIA: {BUILT_IN['full-class/cifar10'].remarks[0].text}" in text
 
 
 def test_a_single_verdict_needs_no_count():

@@ -21,6 +21,8 @@ id = "own/digits"
 title = "Mine"
 source = "Table 1"
 note = "Not clean."
+contaminated.random = "it saw some of D_f."
+remarks = [{ text = "rounded.", measures = ["acc_df"] }, { text = "unheard.", measures = ["mia"] }]
 """
 PAPER = """
 paper = { data = "cifar10", request = "random@10%", model = "vgg16-bn", recipe = "paper", views = "simple", few = 9 }
@@ -81,16 +83,18 @@ def test_markdown_by_hand():
 | --- | --- | --- | --- | --- | --- | --- |
 | Original | 100.00 ± 0.00 (+20.00 ± 0.00) | – | – | – | – | – |
 | Retrain | 80.00 ± 0.00 | – | 3,000.0 | 1.0 | – | – |
-| Siamese | 99.50‡ / **80.00** ± 12.71 (0.00 ± 12.71) | 0.990 ± 0.000 | 12.0 | 250.0 | 1,200 | 1 PASS, 1 FAIL |
-| Finetune | <u>82.00</u> ± 0.00 (+2.00 ± 0.00) | – | – | – | – | – |
+| Siamese | 99.50§‡ / **80.00** ± 12.71 (0.00 ± 12.71) | 0.990 ± 0.000 | 12.0 | 250.0 | 1,200 | 1 PASS, 1 FAIL |
+| Finetune | <ins>82.00</ins> ± 0.00 (+2.00 ± 0.00) | – | – | – | – | – |
 | SCRUB † | 80.00 ± 0.00 (0.00 ± 0.00) | – | – | – | – | – |
 
+- Not clean.
 - Means over 2 seeds, ± half the width of the 95 % t interval.
 - In brackets: distance to Retrain of the same seed, in points; near 0 is good, on both sides.
 - Nearest to Retrain by the digits shown: bold; second nearest: underlined.
 - † SCRUB failed in 1 of 2 seeds, never ranked; the last good network is shown. It \\| fell.
 - Before the slash: as reported by the paper, Table 1 (vgg16-bn on cifar10); after it: measured.
-- ‡ Not clean.
+- § Reported reference contaminated: it saw some of D_f.
+- ‡ Acc_Df: rounded.
 - ToW: product of 1 - distance to Retrain over Acc_Df, Acc_Dr and test accuracy; 1 is Retrain.
 - Images read: by the method in all its passes, probes for its values included.
 - Audit: verdicts over the seeds.
@@ -120,9 +124,9 @@ def test_latex_by_hand():
 Original & ${100.00 \pm 0.00}_{(+20.00 \pm 0.00)}$ & -- & -- & -- & -- & -- \\
 Retrain & $80.00 \pm 0.00$ & -- & 3,000.0 & 1.0 & -- & -- \\
 \midrule
-Siamese & $99.50^{\ddagger}$ / ${\mathbf{80.00} \pm 12.71}_{(0.00 \pm 12.71)}$ & $0.990 \pm 0.000$ & 12.0 & 250.0 & """
+Siamese & $99.50^{\S\ddagger}$ / ${\mathbf{80.00} \pm 12.71}_{(0.00 \pm 12.71)}$ & $0.990 \pm 0.000$ & 12.0 & """
         + (
-            r"""1,200 & 1 PASS, 1 FAIL \\
+            r"""250.0 & 1,200 & 1 PASS, 1 FAIL \\
 Finetune & ${\underline{82.00} \pm 0.00}_{(+2.00 \pm 0.00)}$ & -- & -- & -- & -- & -- \\
 SCRUB $\dagger$ & ${80.00 \pm 0.00}_{(0.00 \pm 0.00)}$ & -- & -- & -- & -- & -- \\
 \bottomrule
@@ -130,7 +134,11 @@ SCRUB $\dagger$ & ${80.00 \pm 0.00}_{(0.00 \pm 0.00)}$ & -- & -- & -- & -- & -- 
 """
         )
     )
-    assert r"$\ddagger$ Not clean.\par" in notes and r"It \textbar{} fell.\par" in notes
+    assert notes.startswith("Not clean.\\par\n") and r"$\ddagger$ Acc\_Df: rounded.\par" in notes
+    assert (
+        r"\S{} Reported reference contaminated: it saw some of D\_f.\par" in notes
+        and r"It \textbar{} fell.\par" in notes
+    )
     assert notes.endswith("\\par\n\\end{table}\n")
 
 
@@ -142,7 +150,8 @@ def test_csv_by_hand():
         "experiment": "own/digits", "edition": "smoke", "scenario": "random", "data": "digits", "model": "small-cnn",
         "views": "none", "request": "random@10%", "label": "Siamese", "method": "siamese", "few": "9", "seeds": "2",
         "failed": "0", "acc_df": "80.0", "acc_df_low": "67.293795", "acc_df_high": "92.706205",
-        "acc_df_reported": "99.5", "acc_df_gap": "0.0", "acc_df_gap_low": "-12.706205", "acc_df_gap_high": "12.706205",
+        "acc_df_reported": "99.5", "acc_df_reported_sign": "§‡",
+        "acc_df_gap": "0.0", "acc_df_gap_low": "-12.706205", "acc_df_gap_high": "12.706205",
         "acc_df_mark": "best", "tow": "0.99", "tow_low": "0.99", "tow_high": "0.99", "seconds": "12.0",
         "efficiency": "250.0", "samples": "1200.0", "pass": "1", "fail": "1", "inconclusive": "0", "note": "Not clean.",
     }  # fmt: skip
@@ -152,7 +161,7 @@ def test_csv_by_hand():
 
 def test_one_seed_has_no_interval():
     text = markdown(told(rows=[row("Siamese", figures={"acc_df": 1.0}, gap={"acc_df": -3.0})]))
-    assert "| Siamese | 99.50‡ / **1.00** (-3.00) | 12.0 |" in text
+    assert "| Siamese | 99.50§‡ / **1.00** (-3.00) | 12.0 |" in text
     assert "- One seed.\n" in text and "±" not in text
 
 
@@ -212,11 +221,11 @@ def test_divergences_stand_in_one_table_by_scenario_and_views():
         "",
         "| Scenario | Views | KL D_r | KL D_f |",
         "| --- | --- | --- | --- |",
-        "| random | none | 99.5000‡ / 0.0000 | 1.5000 |",
-        "|  | cutout | 99.5000‡ / 0.0000 | 1.5000 |",
+        "| random | none | 99.5000§ / 0.0000 | 1.5000 |",
+        "|  | cutout | 99.5000§ / 0.0000 | 1.5000 |",
         "| full-class | none | 0.0000 | 1.5000 |",
     ]
-    assert r"$99.5000^{\ddagger}$ / $0.0000$ & 1.5000 \\" "\n\\midrule\nfull-class & none" in latex(shown)
+    assert r"$99.5000^{\S}$ / $0.0000$ & 1.5000 \\" "\n\\midrule\nfull-class & none" in latex(shown)
 
 
 def test_views_stand_in_one_table_before_and_after():
@@ -258,8 +267,15 @@ def test_curves_have_a_line_per_epoch():
 def test_what_has_no_table_says_so():
     for shown in (told(rows=[]), told(declared(kind="tsne"), [row("SCRUB")])):
         assert markdown(shown).startswith("## Mine (Table 1)\n\nThere is nothing to put into a table")
+        assert markdown(shown).endswith("\n\nNot clean.\n")
         assert latex(shown).splitlines()[-1].startswith("% There is nothing")
     assert csv(told(rows=[])) == "\n"
+
+
+def test_the_note_stands_below_every_table_with_or_without_reported_figures():
+    shown = told(rows=[row("SCRUB", figures={"mia": 5.0})])
+    assert "- Not clean.\n" in markdown(shown) and "Not clean.\\par" in latex(shown)
+    assert "§" not in markdown(shown) and "‡" not in markdown(shown)
 
 
 def test_footnotes_are_told_once_in_markdown_and_with_every_table_in_latex():

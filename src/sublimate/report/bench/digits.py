@@ -26,6 +26,9 @@ HEADS = {key: head for key, (head, _) in MEANING.items()} | {
 }
 
 
+CONTAMINATED, REMARKED = "§", "‡"
+
+
 @dataclass(frozen=True)
 class Shown:
     """A figure in digits; what there is not is empty."""
@@ -35,6 +38,7 @@ class Shown:
     gap: str = ""  # to Retrain, signed
     gap_half: str = ""
     reported: str = ""
+    signs: str = ""  # what is to be known about the reported figure
     mark: Mark | None = None
 
 
@@ -48,6 +52,7 @@ def figure(line: Line, measure: str) -> Shown:
         "" if cell.gap is None else signed(cell.gap.mean, digits),
         _digits(cell.gap, digits)[1],
         "" if cell.reported is None else f"{cell.reported:.{digits}f}",
+        (CONTAMINATED if cell.contaminated else "") + (REMARKED if cell.remarked else ""),
         line.marks.get(measure),
     )
 

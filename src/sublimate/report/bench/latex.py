@@ -6,11 +6,12 @@ from collections.abc import Iterator
 
 from ...bench.kinds import file_name
 from ...bench.lines import Summary
-from .digits import HEADS, Shown
+from .digits import CONTAMINATED, HEADS, REMARKED, Shown
 from .layout import Sheet, SheetLine, about, sheets
 from .notes import NO_TABLE, heading, notes
 
 PACKAGES = "% needs booktabs, graphicx and amssymb"
+LATEX_SIGNS = {CONTAMINATED: r"\S", REMARKED: r"\ddagger"}
 STEMS = {"acc": "Acc", "ta": "TA", "kl": "KL", "spread": "Spread"}
 _LETTERS = str.maketrans(
     {letter: f"\\{letter}" for letter in "#$%&_{}"}
@@ -18,7 +19,8 @@ _LETTERS = str.maketrans(
     | {"<": r"\textless{}", ">": r"\textgreater{}", "|": r"\textbar{}"}
     | {"[": "{[}", "*": "{*}"}  # at the beginning of a line both would belong to the end of the line before
     | {"✓": r"$\checkmark$", "†": r"$\dagger$", "‡": r"$\ddagger$", "±": r"$\pm$", "·": r"$\cdot$", "–": "--"}
-    | {"≈": r"$\approx$", "≤": r"$\le$", "≥": r"$\ge$", "−": "$-$", "×": r"$\times$", "→": r"$\to$", "λ": r"$\lambda$"}
+    | {"§": r"\S{}", "≈": r"$\approx$", "≤": r"$\le$", "≥": r"$\ge$", "−": "$-$", "×": r"$\times$", "→": r"$\to$"}
+    | {"λ": r"$\lambda$"}
 )  # fmt: skip
 
 
@@ -53,7 +55,7 @@ def _table(summary: Summary, sheet: Sheet, place: int) -> str:
             r"\toprule",
             _row(heads),
             r"\midrule",
-            *(text for line in sheet.lines for text in _lines(line, bool(summary.experiment.note))),
+            *(text for line in sheet.lines for text in _lines(line)),
             r"\bottomrule",
             r"\end{tabular}}",
             r"\par\raggedright\footnotesize",
@@ -63,10 +65,10 @@ def _table(summary: Summary, sheet: Sheet, place: int) -> str:
     )
 
 
-def _lines(line: SheetLine, noted: bool) -> Iterator[str]:
+def _lines(line: SheetLine) -> Iterator[str]:
     if line.rule:
         yield r"\midrule"
-    yield _row([*map(escape, line.lead), *(_cell(cell, noted) for cell in line.cells)])
+    yield _row([*map(escape, line.lead), *(_cell(cell) for cell in line.cells)])
 
 
 def _row(cells: list[str]) -> str:
@@ -80,7 +82,7 @@ def _head(key: str) -> str:
     return escape(HEADS[key])
 
 
-def _cell(cell: Shown, noted: bool) -> str:
+def _cell(cell: Shown) -> str:
     """Reported / measured ± half an interval, with the gap as an index, as the paper prints it."""
     mark = {"best": r"\mathbf{%s}", "second": r"\underline{%s}", None: "%s"}[cell.mark]
     if not (cell.half or cell.gap or cell.mark or cell.reported):
@@ -89,5 +91,6 @@ def _cell(cell: Shown, noted: bool) -> str:
     if cell.gap:
         spread = rf" \pm {cell.gap_half}" if cell.gap_half else ""
         value = f"{{{value}}}_{{({cell.gap}{spread})}}"
-    dagger = r"^{\ddagger}" if noted else ""
-    return (f"${cell.reported}{dagger}$ / " if cell.reported else "") + f"${value}$"
+    signs = "".join(LATEX_SIGNS[sign] for sign in cell.signs)
+    raised = f"^{{{signs}}}" if signs else ""
+    return (f"${cell.reported}{raised}$ / " if cell.reported else "") + f"${value}$"

@@ -11,7 +11,7 @@ from .digits import Shown, extra, extras, figure
 
 FACTS = ("scenario", "data", "model", "views")
 TERMS = ("KVC", "CE", "ALP")
-CHECK, FAILED, NOTED = "✓", "†", "‡"
+CHECK, FAILED = "✓", "†"
 Lead = dict[str, str]
 
 

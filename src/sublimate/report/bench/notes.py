@@ -3,10 +3,12 @@
 from __future__ import annotations
 
 from collections import Counter
-from collections.abc import Iterator
+from collections.abc import Iterable, Iterator
 
-from ...bench.lines import AVERAGE_GAP, Line, Summary
-from .layout import FAILED, NOTED, Sheet, clean, sheets
+from ...bench.lines import AVERAGE_GAP, Block, Line, Summary
+from ...bench.schema import Experiment
+from .digits import CONTAMINATED, HEADS, REMARKED
+from .layout import FAILED, Sheet, clean, sheets
 
 EXTRAS = {
     AVERAGE_GAP: "Avg gap: mean distance to Retrain, without sign, over the accuracies and MIA; 0 is Retrain.",
@@ -35,7 +37,15 @@ def told_once(summary: Summary) -> Iterator[tuple[Sheet, list[str]]]:
 
 def notes(summary: Summary, sheet: Sheet) -> list[str]:
     """The footnotes of one sheet, as plain text; only of what it shows."""
-    return [clean(note) for note in (*_reading(sheet), *_reported(summary, sheet), *_further(summary, sheet))]
+    return [
+        clean(note)
+        for note in (*_said(summary), *_reading(sheet), *_reported(summary, sheet), *_further(summary, sheet))
+    ]
+
+
+def _said(summary: Summary) -> Iterator[str]:
+    if summary.experiment.note:
+        yield summary.experiment.note
 
 
 def _reading(sheet: Sheet) -> Iterator[str]:
@@ -68,8 +78,25 @@ def _reported(summary: Summary, sheet: Sheet) -> Iterator[str]:
     )
     source = f" by the paper, {experiment.source}" if experiment.source else ""
     yield f"Before the slash: as reported{source}{' (' + '; '.join(paper) + ')' if paper else ''}; after it: measured."
-    if experiment.note:
-        yield f"{NOTED} {experiment.note}"
+    yield from warnings(experiment, sheet.blocks)
+
+
+def warnings(experiment: Experiment, blocks: Iterable[Block]) -> Iterator[str]:
+    """What the signs beside the reported figures of these settings mean."""
+    printed = [
+        (experiment.keys(**block.where._asdict()), line.label, measure)
+        for block in blocks
+        for line in block.lines
+        for measure, cell in line.cells.items()
+        if cell.reported is not None
+    ]
+    for key, text in experiment.contaminated.items():
+        if any(key in keys for keys, _, _ in printed):
+            yield f"{CONTAMINATED} Reported reference contaminated: {text}"
+    for remark in experiment.remarks:
+        if any(remark.concerns(label, measure, keys) for keys, label, measure in printed):
+            about = ", ".join([*remark.labels, *(HEADS[measure] for measure in remark.measures)])
+            yield f"{REMARKED} {about and about + ': '}{remark.text}"
 
 
 def _further(summary: Summary, sheet: Sheet) -> Iterator[str]:

@@ -12,6 +12,8 @@ from ...files import AnyPath, write_whole
 from ..page import find_template
 from .charts import chart, described, legend
 from .figures.saving import OWN_FIGURES, pictures
+from .layout import clean
+from .notes import warnings
 from .parts import card, tables
 from .rows import by_class, confusion, making
 from .words import lead, meanings, ranking
@@ -77,6 +79,7 @@ def _chapter(results: Results, summary: Summary, drawings: Sequence[Any], drawn:
     return {
         "id": experiment.id,
         "experiment": experiment,
+        "warnings": [clean(text) for text in warnings(experiment, summary.blocks)],
         "tables": tables(summary),
         "pictures": shown,
         "settings": [_setting(own, block) for block in summary.blocks],

@@ -8,9 +8,9 @@ from collections.abc import Iterator
 
 from ...bench.lines import AVERAGE_GAP, Block, Estimate, Line, Summary
 from ..markdown import escape, table
-from .digits import HEADS, Shown
+from .digits import CONTAMINATED, HEADS, REMARKED, Shown
 from .latex import latex
-from .layout import NOTED, about, clean
+from .layout import about, clean
 from .notes import NO_TABLE, heading, told_once
 
 __all__ = ["csv", "latex", "markdown"]
@@ -23,11 +23,12 @@ def markdown(summary: Summary) -> str:
     parts = [f"## {escape(heading(summary))}"]
     for sheet, footnotes in told_once(summary):
         heads = [*sheet.heads, *(HEADS[key] for key in (*sheet.measures, *sheet.extras))]
-        noted = bool(summary.experiment.note)
-        rows = [[*map(escape, line.lead), *(_cell(cell, noted) for cell in line.cells)] for line in sheet.lines]
+        rows = [[*map(escape, line.lead), *(_cell(cell) for cell in line.cells)] for line in sheet.lines]
         listed = [f"- {escape(note)}" for note in footnotes]
         parts += [f"### {escape(about(sheet))}", table(heads, rows), *(["\n".join(listed)] if listed else [])]
-    return "\n\n".join(parts if len(parts) > 1 else [*parts, NO_TABLE]) + "\n"
+    if len(parts) == 1:
+        parts += [NO_TABLE, *([escape(clean(summary.experiment.note))] if summary.experiment.note else [])]
+    return "\n\n".join(parts) + "\n"
 
 
 def csv(summary: Summary) -> str:
@@ -49,6 +50,7 @@ def _values(summary: Summary, block: Block, line: Line) -> Iterator[tuple[str, V
         cell = line.cells[measure]
         yield from _interval(measure, cell.measured)
         yield f"{measure}_reported", cell.reported
+        yield f"{measure}_reported_sign", (CONTAMINATED * cell.contaminated + REMARKED * cell.remarked) or None
         yield from _interval(f"{measure}_gap", cell.gap)
         yield f"{measure}_mark", line.marks.get(measure)
     if "auc" not in summary.experiment.measures:
@@ -77,8 +79,8 @@ def _safe(value: Value) -> Value:
     return f"'{text}" if text.lstrip().startswith(("=", "+", "-", "@", "＝", "＋", "－", "＠")) else text
 
 
-def _cell(cell: Shown, noted: bool) -> str:
-    mark = {"best": "**%s**", "second": "<u>%s</u>", None: "%s"}[cell.mark]
-    text = f"{cell.reported}{NOTED if noted else ''} / " if cell.reported else ""
+def _cell(cell: Shown) -> str:
+    mark = {"best": "**%s**", "second": "<ins>%s</ins>", None: "%s"}[cell.mark]
+    text = f"{cell.reported}{cell.signs} / " if cell.reported else ""
     text += mark % cell.value + (f" ± {cell.half}" if cell.half else "")
     return text + (f" ({cell.gap}{f' ± {cell.gap_half}' if cell.gap_half else ''})" if cell.gap else "")
