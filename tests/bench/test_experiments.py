@@ -86,6 +86,9 @@ def test_siamese_is_drawn_in_the_plane_for_contrastive_views_alone() -> None:
 def test_budgets() -> None:
     (one,) = find("budget/cifar10")
     assert [m.few for m in one.methods if m.name == "scrub"] == [100, 1000, "all"]
+    none = {m.name for m in one.methods if m.few == 0}
+    assert none == {"neggrad", "boundary-shrink", "boundary-expand"}
+    assert not any(find_method(name)().reads(forget=9, retain=9).get("retain") for name in none)
     (table,) = find("full-class/cifar10")
     by_label, case = {m.label: m for m in table.methods}, table.settings[0].smoke
     assert case is not None

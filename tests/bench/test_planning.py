@@ -19,7 +19,7 @@ from sublimate.bench.versions import REVISIONS
 from sublimate.checkpoint import load_checkpoint
 from sublimate.checkpoint.core import digest_of
 from sublimate.data.sources import load
-from sublimate.errors import UsageError
+from sublimate.errors import InputRefused, UsageError
 from sublimate.files import sha256
 from sublimate.plan import Advance, result, run
 from sublimate.plan.steps import order
@@ -115,6 +115,20 @@ def test_views_and_batch_size_are_the_cases_unless_set(declared):
 def test_budgets(declared):
     found = {p.row["label"]: p.row["few"] for p in plan([declared()], "smoke", 1)}
     assert found == {"Original": None, "Retrain": "all", "Siamese": 60, "Finetune": Finetune.few}
+
+
+def test_a_budget_of_nought_is_for_methods_that_read_nothing(declared, tmp_path):
+    def none(name):
+        text = declared((name, "None", "{}")).text.replace("preset =", "few = 0\npreset =")
+        (tmp_path / "none.toml").write_text(text)
+        return find(str(tmp_path / "none.toml"))
+
+    (planned,) = plan(none("neggrad"), "smoke", 1)
+    (network,) = planned.steps["look"].needs
+    assert (planned.row["few"], network.parameters["few"]) == (0, 1)  # a split has one at least
+    assert "--few 1 " in planned.row["command"]
+    with pytest.raises(InputRefused, match=r"methods\[1\]: finetune reads retained records"):
+        none("finetune")
 
 
 def test_somebody_elses_network_has_no_retrain(declared, tmp_path):

@@ -56,7 +56,9 @@ def _method(method: Method, experiment: Experiment) -> None:
     plain = method.preset in ("auto", "paper")
     values = {} if plain else read_preset(experiment.folder / method.preset, method.name)
     for edition in method.only:
-        make(method.name, **(values | method.chosen(edition)))
+        made = make(method.name, **(values | method.chosen(edition)))
+        if method.few == 0 and made.reads(forget=1, retain=1).get("retain"):
+            raise InputRefused(f"{method.name} reads retained records.", "Give it a budget of at least 1.")
     _supported(method, experiment)
 
 

@@ -51,6 +51,7 @@ Text = Annotated[str, Field(max_length=600), AfterValidator(_printable)]
 Name = Annotated[str, Field(min_length=1, max_length=200), AfterValidator(_printable)]
 Count = Annotated[int, Field(ge=1)]
 Few = Count | Literal["all"]
+Budget = Annotated[int, Field(ge=0)] | Literal["all"]  # 0: of methods that read no retained record
 Finite = Annotated[float, Field(allow_inf_nan=False)]
 
 

@@ -42,7 +42,12 @@ def values(method: Method, case: Case, edition: EditionName, folder: Path) -> Va
     common = {"views": case.views, "batch_size": case.batch_size}
     known = {field.name for field in fields(cls)}
     own = {name: value for name, value in common.items() if value is not None and name in known}
-    return Values(name=method.name, preset=preset, options=own | options, few=method.budget(case) or cls.few)
+    return Values(name=method.name, preset=preset, options=own | options, few=_readable(method.budget(case), cls.few))
+
+
+def _readable(budget: Few | None, usual: Few) -> Few:
+    """The budget of a split, which has at least one record: methods with a budget of 0 do not look at it."""
+    return usual if budget is None else budget or 1
 
 
 def seeds_of(seed: int) -> dict[str, int]:

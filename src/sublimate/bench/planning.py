@@ -90,7 +90,7 @@ def _planned(experiment: Experiment, edition: EditionName, setting: Setting, bed
         "label": method.label,
         "preset": method.preset,
         "options": chosen.options,
-        "few": None if method.name == "original" else chosen.few,
+        "few": None if method.name == "original" else 0 if method.few == 0 else chosen.few,
         "seed": bed.seed,
         "seeds": bed.seeds,
         "command": command(bed, chosen),

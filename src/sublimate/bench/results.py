@@ -13,7 +13,7 @@ from ..errors import InputRefused
 from ..files import read_bytes, rewrite
 from ..plan.steps import to_json
 from .copies import copy, dump
-from .kinds import Declared, EditionName, Few, Finite, Id, Kind
+from .kinds import Budget, Declared, EditionName, Finite, Id, Kind
 from .schema import Experiment
 
 Figure = int | Finite | None  # None where a measure does not apply
@@ -52,7 +52,7 @@ class Row(Placed):
     method: str
     preset: str
     options: dict[str, Any]
-    few: Few | None
+    few: Budget | None
     seeds: dict[str, int]
     split: str
     versions: dict[str, str]

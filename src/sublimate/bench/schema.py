@@ -10,6 +10,7 @@ from pydantic import Field, PrivateAttr, model_validator
 
 from .kinds import (
     EDITIONS,
+    Budget,
     Count,
     Declared,
     EditionName,
@@ -77,7 +78,7 @@ class Method(Declared):
     views: Annotated[tuple[Name, ...] | None, Field(strict=False)] = None  # only settings with these
     options: dict[str, Any] = Field(alias="set", default_factory=dict)
     editions: dict[EditionName, dict[str, Any]] = Field(default_factory=dict)  # options that differ by edition
-    few: Few | None = None
+    few: Budget | None = None
     reported: dict[str, dict[Measure, Finite]] = Field(default_factory=dict)
     audited: bool = True
 
@@ -85,9 +86,11 @@ class Method(Declared):
         """The options in this edition."""
         return self.options | self.editions.get(edition, {})
 
-    def budget(self, case: Case) -> Few | None:
+    def budget(self, case: Case) -> Budget | None:
         """How many retained records it may read: its own, the case's for siamese; None: what the method asks for."""
-        return self.few or (case.few if self.name.startswith("siamese") else None)
+        if self.few is not None:
+            return self.few
+        return case.few if self.name.startswith("siamese") else None
 
     def belongs(self, edition: EditionName, case: Case) -> bool:
         """Whether the method is run on this case; a network of somebody else's cannot be trained again."""
