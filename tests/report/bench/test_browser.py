@@ -204,11 +204,33 @@ def test_tables_are_filtered(browser, page):
     assert browser.run("document.querySelector('.filter output').textContent") == "1 of 12"
 
 
-def test_printed_everything_is_open_and_drawn(browser, page):
+def test_columns_and_the_sign_of_a_cut_table(browser, page):
+    browser.open(page, width=1400, dark=False, everything=False)
+    table, scroll = "document.querySelector('table.sortable')", "document.querySelector('.scroll')"
+    assert browser.run(f"{scroll}.scrollWidth <= {scroll}.clientWidth")  # a main table fits
+    assert browser.run("document.querySelector('.cut').hidden")
+    hidden = f"getComputedStyle({table}.querySelector('.further')).display"
+    assert browser.run(hidden) == "none"
+    browser.run("document.querySelector('.filter button').focus()")
+    browser.press("Enter", 13)
+    assert browser.run(hidden) == "table-cell"
+    assert browser.run("document.activeElement.getAttribute('aria-pressed')") == "true"
+    browser.open(page, width=390, dark=False, everything=False)
+    assert browser.run(f"{scroll}.scrollWidth > {scroll}.clientWidth && {scroll}.classList.contains('fading')")
+    assert not browser.run("document.querySelector('.cut').hidden")
+    browser.run(f"{scroll}.scrollLeft = 9999")
+    browser.until(f"!{scroll}.classList.contains('fading')")
+
+
+def test_printed_all_is_drawn_and_what_is_closed_stays_away(browser, page):
     browser.open(page, width=1400, dark=False, everything=False)
     browser.run("dispatchEvent(new Event('beforeprint'))")
     browser.until("places.every((place) => place.querySelector('.main-svg'))")
-    assert browser.run("[...document.querySelectorAll('details')].every((part) => part.open)")
+    browser.run("document.querySelector('.chapter .more details').open = true")
+    browser.ask("Emulation.setEmulatedMedia", media="print")
+    shown = browser.run("[...document.querySelectorAll('details')].filter((part) => part.offsetHeight).length")
+    assert shown == browser.run("document.querySelectorAll('details[open]').length") == 1
+    assert browser.run("getComputedStyle(document.querySelector('.scores thead')).display") == "table-header-group"
     assert complaints(browser) == []
 
 

@@ -11,6 +11,8 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
+from sublimate.bench.experiments import parse
+from sublimate.bench.kinds import file_name
 from sublimate.bench.results import Results
 from sublimate.report.bench.figures.gaps import _unbeaten
 from sublimate.report.bench.figures.labels import beside
@@ -45,6 +47,20 @@ def test_every_kind_of_result_has_its_figures(made_results):
         "ablation-terms-terms", "ablation-views-before-after", "budget-cifar10-budget",
         "trajectory-cifar10-trajectory", "analysis-kl-kl", "analysis-tsne-retrain", "analysis-tsne-siamese",
     ]  # fmt: skip
+
+
+@pytest.mark.parametrize("id", ["budget-x", "budget/x", "runtime2", "ablation/terms-of-mine"])
+def test_an_experiment_of_ones_own_has_the_usual_figures_whatever_its_id(id, made_results):
+    known = only(made_results, "random/cifar10")
+    text = known.experiments["random/cifar10"].text.replace('"random/cifar10"', f'"{id}"', 1)
+    mine = {"experiment": id}
+    results = Results(
+        rows=tuple(row.model_copy(update=mine) for row in known.rows),
+        timings=tuple(timing.model_copy(update=mine) for timing in known.timings),
+        experiments={id: parse(text, place="own.toml")},
+    )
+    ends = [picture.name.removeprefix(f"{file_name(id)}-") for picture in pictures(results)]
+    assert ends == ["gaps", "cost"]
 
 
 def test_a_figure_without_data_is_not_made(made_results):

@@ -152,8 +152,7 @@ def test_overview_by_hand(made_results):
     parsed = Parsed(own(render(tiny(made_results))))
     # Near: 1 point in both seeds; 20 s against 100 s.  The audit fails it in seed 0 and passes it in seed 1.
     assert parsed.texts("p", class_="lead") == [
-        "Of 1 setting that compares methods, Near comes nearest to Retrain in 1. "
-        "In 0 of 1 setting at least one method passes the audit in every run."
+        "Of 2 methods in one setting, Near comes nearest to Retrain. No method passes the audit in every run."
     ]
     assert parsed.texts("p", class_="nearest") == ["nearest to RetrainNear"]
     assert parsed.texts("dd")[:3] == [
@@ -167,6 +166,34 @@ def test_overview_by_hand(made_results):
         "Reported figures are no goal.", "§ Reported reference contaminated: it saw D_f.",
     ]  # fmt: skip
     assert parsed.texts("p", class_="origin") == ["own/tiny · in the paper: Table 9"]
+
+
+def test_a_single_setting_in_words(made_results):
+    results = tiny(made_results)
+    passed = Audited(verdict="PASS", tier=1)
+    alone = tuple(r.model_copy(update={"audit": passed}) for r in results.rows if r.method != "scrub")
+    assert Parsed(own(render(replace(results, rows=alone)))).texts("p", class_="lead") == [
+        "One method in one setting: Near comes within 1.00 ± 0.00 points of Retrain. "
+        "Near passes the audit in every run."
+    ]
+
+
+def test_yardsticks_are_no_methods(made_results):
+    (size,) = Parsed(own(render(tiny(made_results)))).texts("p", class_="size")
+    assert size.startswith("1 experiment, 2 methods, up to 2 seeds")
+
+
+def test_the_first_link_leads_somewhere_in_every_page(made_results):
+    for results in (made_results, Results(rows=())):
+        parsed = Parsed(own(render(results)))
+        (attrs, _), *_ = parsed.all("a", class_="skip")
+        assert attrs["href"].removeprefix("#") in {found["id"] for found, _ in parsed.all("main")}
+
+
+def test_values_are_short(made_results):
+    results = tiny(made_results, options={"lr": 16 / 15, "epochs": 3, "milestones": [1 / 3]})
+    details = Parsed(own(render(results))).texts("details")[-1]
+    assert "lr1.06667" in details and "epochs3" in details and "1.0666666" not in details and "0.333333" in details
 
 
 def test_table_by_hand(made_results):
@@ -190,7 +217,9 @@ def test_classes_and_confusion_by_hand(made_results):
     parsed = Parsed(own(render(tiny(made_results))))
     classes, confusion = (details for details in parsed.texts("details") if details.startswith(("Accuracy", "What")))
     assert "cat (forgotten) 10.5 10.5 10.5 dog 90.0 90.0 90.0" in classes  # (10 + 11) / 2
-    assert "Near dog 50, owl 7, fox 5" in confusion and "ant" not in confusion  # (60 + 40) / 2; the first three
+    assert (
+        "Near dog: 50 %, owl: 7 %, fox: 5 %" in confusion and "ant" not in confusion
+    )  # (60 + 40) / 2; the first three
 
 
 def test_commands_and_values_of_every_row(made_results):

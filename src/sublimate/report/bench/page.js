@@ -36,14 +36,12 @@ const makeSortable = (table) => [...table.tHead.rows[0].cells].forEach((head, co
   head.setAttribute("aria-sort", "none");
   button.addEventListener("click", () => sort(table, column, head.getAttribute("aria-sort") === "ascending" ? "descending" : "ascending"));
 });
-const makeFilter = (table) => {
+const makeFilter = (table, box) => {
   const rows = [...table.tBodies[0].rows];
   if (rows.length < 6) return;
-  const box = document.createElement("p");
   const label = document.createElement("label");
   const input = document.createElement("input");
   const found = document.createElement("output");
-  box.className = "filter";
   input.type = "search";
   input.autocomplete = "off";
   input.placeholder = table.dataset.filter;
@@ -54,13 +52,49 @@ const makeFilter = (table) => {
     rows.forEach((row) => { row.hidden = !row.textContent.toLowerCase().includes(wanted); });
     found.textContent = wanted ? `${rows.filter((row) => !row.hidden).length} of ${rows.length}` : "";
   });
-  table.parentElement.before(box);
 };
-document.querySelectorAll("table.sortable").forEach((table) => { makeSortable(table); makeFilter(table); });
+const makeColumns = (table, box) => {
+  if (!table.querySelector(".further")) return;
+  const button = document.createElement("button");
+  button.type = "button";
+  const show = (all) => {
+    table.classList.toggle("brief", !all);
+    button.setAttribute("aria-pressed", all);
+    dispatchEvent(new Event("resize")); // what can be scrolled has changed
+  };
+  button.append("All columns");
+  button.addEventListener("click", () => show(button.getAttribute("aria-pressed") !== "true"));
+  box.append(button);
+  show(false);
+};
+// A table that is cut says so: its edge fades, and words stand above it.
+const makeEdge = (scroll) => {
+  const words = document.createElement("p");
+  words.className = "cut";
+  words.append("There are more columns: scroll the table sideways. →");
+  scroll.before(words);
+  const look = () => {
+    const cut = scroll.scrollLeft + scroll.clientWidth < scroll.scrollWidth - 1;
+    scroll.classList.toggle("fading", cut);
+    words.hidden = scroll.clientWidth >= scroll.scrollWidth;
+  };
+  scroll.addEventListener("scroll", look, { passive: true });
+  new ResizeObserver(look).observe(scroll); // also when a part of the page is opened
+  addEventListener("resize", look);
+  look();
+};
+document.querySelectorAll(".scroll").forEach(makeEdge);
+document.querySelectorAll("table.sortable").forEach((table) => {
+  const box = document.createElement("div");
+  box.className = "filter";
+  makeSortable(table);
+  makeColumns(table, box);
+  makeFilter(table, box);
+  if (box.childElementCount) table.parentElement.previousElementSibling.before(box);
+});
 
 const resize = (width) => places.forEach((place) => Plotly.relayout(place, { width, autosize: !width }));
 addEventListener("beforeprint", () => {
-  document.querySelectorAll("details").forEach((part) => { part.open = true; });
   places.forEach(draw);
   resize(320); // two beside each other on paper
 });

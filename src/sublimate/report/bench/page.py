@@ -6,7 +6,7 @@ from collections.abc import Sequence
 from importlib import metadata
 from typing import TYPE_CHECKING, Any
 
-from ...bench.lines import Block, Summary
+from ...bench.lines import YARDSTICKS, Block, Summary
 from ...bench.summary import summarise
 from ...files import AnyPath, write_whole
 from ..page import find_template
@@ -55,7 +55,7 @@ def render(results: Results) -> str:
 def _compared(summary: Summary) -> list[Block]:
     """Settings that put methods beside each other, rather than variants or budgets of one."""
     experiment = summary.experiment
-    if experiment.kind != "scores" or any(experiment.id.startswith(start) for start in OWN_FIGURES):
+    if experiment.kind != "scores" or experiment.id in OWN_FIGURES:
         return []
     return [block for block in summary.blocks if ranking(block)]
 
@@ -101,7 +101,7 @@ def _setting(rows: Sequence[Row], block: Block) -> Part:
 def _size(results: Results) -> Part:
     return {
         "experiments": len(results.experiments),
-        "methods": len({row.method for row in results.rows}),
+        "methods": len({row.method for row in results.rows} - set(YARDSTICKS)),
         "seeds": len({row.seed for row in results.rows}),
         "editions": list(dict.fromkeys(row.edition for row in results.rows)),
     }

@@ -14,6 +14,7 @@ from .words import cost, distance, ranking, story
 
 Part = dict[str, Any]
 FIRST = ("audit", "average_gap")  # what a reader looks for first
+FURTHER = ("tow", "auc", "efficiency", "samples")  # shown when a reader asks for all columns
 
 
 def card(summary: Summary, block: Block) -> Part:
@@ -41,6 +42,7 @@ def _table(sheet: Sheet, summary: Summary) -> Part:
     lines = [line for block in sheet.blocks for line in block.lines]
     given = (*sheet.measures, *sheet.extras)
     keys = sorted(given, key=lambda key: FIRST.index(key) if key in FIRST else len(FIRST))
+    further = set(FURTHER) & set(sheet.extras)
     rows, facts = list[Part](), dict[str, str]()
     for line, drawn in zip(lines, sheet.lines, strict=True):
         lead = dict(zip(sheet.heads, drawn.lead, strict=True))
@@ -48,13 +50,19 @@ def _table(sheet: Sheet, summary: Summary) -> Part:
         lead |= facts | ({"Approach": clean(line.label)} if "Approach" in lead else {})
         cells = dict(zip(given, drawn.cells, strict=True))
         own = {"kind": _kind(line), "failed": len(line.failed), "seeds": line.seeds}
-        rows.append(own | {"lead": list(lead.values()), "cells": [_cell(key, cells[key], line) for key in keys]})
+        rows.append(
+            own
+            | {
+                "lead": list(lead.values()),
+                "cells": [_cell(key, cells[key], line) | {"further": key in further} for key in keys],
+            }
+        )
     return {
         "about": _about(sheet),
         "title": f"{summary.experiment.title}: {_about(sheet)}",
         "asked": list(dict.fromkeys(in_words(block.request) for block in sheet.blocks)),
         "heads": sheet.heads,
-        "keys": [(HEADS[key], key == "audit") for key in keys],
+        "keys": [(HEADS[key], key == "audit", key in further) for key in keys],
         "rows": rows,
         "mixed": len({row["kind"] for row in rows}) > 1,
         "reported": any(cell["shown"].reported for row in rows for cell in row["cells"]),

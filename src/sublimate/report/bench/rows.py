@@ -64,7 +64,18 @@ def making(rows: Sequence[Row]) -> list[Part]:
 
 def _facts(row: Row) -> Part:
     facts = {"method": row.method, "preset": row.preset, "retained records": row.few} | dict(row.options)
-    return {name: value for name, value in facts.items() if value is not None}
+    return {name: short(value) for name, value in facts.items() if value is not None}
+
+
+def short(value: object) -> object:
+    """A number with at most six digits that count; anything else as it is.
+
+    >>> short(1.0666666666666667), short(0.00012345678), short([0.1 + 0.2, True]), short(7)
+    ('1.06667', '0.000123457', ['0.3', True], 7)
+    """
+    if isinstance(value, list | tuple):
+        return [short(one) for one in value]
+    return f"{value:.6g}" if isinstance(value, float) else value
 
 
 def _labelled(rows: Iterable[Row]) -> dict[str, list[Row]]:

@@ -87,18 +87,29 @@ def lead(blocks: Sequence[Block]) -> str:
     nearest = Counter(ranked[0].label for block in blocks if (ranked := ranking(block)))
     if not nearest:
         return "No setting here compares methods with Retrain."
+    if len(blocks) == 1:
+        return _lead_of_one(blocks[0])
     (first, times), *others = nearest.most_common()
     often = [f"{first} comes nearest to Retrain in {times}", *(f"{label} in {n}" for label, n in others)]
     audited = [block for block in blocks if any(line.verdicts for line in ranking(block))]
-    said = f"Of {_settings(len(blocks))} that compare{'s' if len(blocks) == 1 else ''} methods, {listed(often)}."
+    said = f"Of {len(blocks)} settings that compare methods, {listed(often)}."
     if audited:
         good = sum(bool(passing(block)) for block in audited)
-        said += f" In {good} of {_settings(len(audited))} at least one method passes the audit in every run."
+        of = f"{len(audited)} settings" if len(audited) > 1 else "one setting that was audited"
+        said += f" In {good} of {of} at least one method passes the audit in every run."
     return said
 
 
-def _settings(number: int) -> str:
-    return f"{number} setting{'' if number == 1 else 's'}"
+def _lead_of_one(block: Block) -> str:
+    ranked, always = ranking(block), passing(block)
+    said = f"Of {len(ranked)} methods in one setting, {ranked[0].label} comes nearest to Retrain."
+    if not ranked[1:]:
+        said = f"One method in one setting: {ranked[0].label} comes within {distance(ranked[0])} points of Retrain."
+    if always:
+        said += f" {listed(always)} pass{'' if always[1:] else 'es'} the audit in every run."
+    elif any(line.verdicts for line in ranked):
+        said += " No method passes the audit in every run."
+    return said
 
 
 def listed(names: Sequence[str]) -> str:

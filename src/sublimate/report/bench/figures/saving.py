@@ -26,11 +26,11 @@ if TYPE_CHECKING:
     from ....bench.results import Results
 
 Maker = Callable[[Summary, Looks], Iterator[Picture]]
-OWN_FIGURES: dict[str, tuple[Maker, ...]] = {  # by the beginning of an id
+OWN_FIGURES: dict[str, tuple[Maker, ...]] = {  # of built-in experiments; who names one otherwise gets the usual figures
     "runtime": (runtime_pictures,),
     "ablation/terms": (terms_pictures,),
     "ablation/views": (views_pictures,),
-    "budget": (budget_pictures,),
+    "budget/cifar10": (budget_pictures,),
 }
 METADATA: dict[str, dict[str, Any]] = {  # no dates and versions: the same figure is the same file
     "png": {"Software": None},
@@ -56,8 +56,7 @@ def _makers(summary: Summary) -> tuple[Maker, ...]:
         return (curve_pictures,) if len(methods) < 2 else (trajectory_pictures,)
     if experiment.kind == "kl":
         return (divergence_pictures,)
-    own = [makers for start, makers in OWN_FIGURES.items() if experiment.id.startswith(start)]
-    return own[0] if own else (gap_pictures, cost_pictures)
+    return OWN_FIGURES.get(experiment.id, (gap_pictures, cost_pictures))
 
 
 def figures(results: Results) -> Iterator[tuple[str, Figure]]:
