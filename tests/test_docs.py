@@ -156,6 +156,15 @@ def test_the_exit_codes_are_those_of_the_errors_and_verdicts(page: str) -> None:
     assert set(map(int, column((ROOT / page).read_text(encoding="utf-8"), "code"))) == raised | judged | {0}
 
 
+def test_the_tree_around_the_package_is_whole() -> None:
+    tree = README.split("and around it:\n\n", 1)[1].split("\n\n", 1)[0]
+    lines = [line.removeprefix("    ") for line in tree.splitlines()]
+    outer = {line.split()[0].rstrip("/") for line in lines if not line.startswith(" ")}
+    inner = {line.split()[0].rstrip("/") for line in lines if line.startswith(" ")}
+    assert outer == {"docs", "examples", "benchmarks", "tests"}
+    assert inner == {path.name for path in (ROOT / "docs").iterdir() if not path.name.startswith(".")}
+
+
 def test_the_file_tree_is_that_of_the_package() -> None:
     tree = README.split("    src/sublimate/\n", 1)[1].split("\n\n", 1)[0]
     shown = {line.split()[0].rstrip("/") for line in tree.splitlines()}

@@ -103,6 +103,14 @@ def test_options_of_an_edition_come_on_top() -> None:
     assert ce.chosen("cpu") == {"kvc": 0.0, "permutation": "uniform", "lr": 1e-3}
 
 
+def test_learning_rates_of_siamese_on_small_networks_are_said() -> None:
+    for one in listed():
+        rates = {m.chosen("cpu").get("lr") for m in one.methods if m.name == "siamese" and m.preset == "paper"}
+        if one.id.startswith(("ablation", "analysis/tsne", "trajectory")):
+            assert rates == {1e-3} or rates == {None}, one.id
+            assert "1e-4" in one.note and "1e-3" in one.note, one.id
+
+
 def test_with_whole_classes_forgotten_adaptive_and_uniform_labels_are_the_same_run() -> None:
     y, ratios = torch.randint(10, (500,), generator=torch.Generator().manual_seed(0)), torch.ones(10)
     adaptive, uniform = (permute(y, ratios, p, torch.Generator().manual_seed(1)) for p in ("paper", "uniform"))
