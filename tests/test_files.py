@@ -3,7 +3,9 @@
 import errno
 import hashlib
 import os
+import platform
 import random
+import re
 import subprocess
 import sys
 import tempfile
@@ -13,7 +15,7 @@ import pytest
 
 from sublimate import files
 from sublimate.errors import InputRefused, ResourceError
-from sublimate.files import check_writable, make_folder, read_bytes, remove_stale, sha256, write_whole
+from sublimate.files import check_writable, make_folder, read_bytes, remove_stale, rewrite, sha256, write_whole
 
 
 def failing(code):
@@ -219,3 +221,13 @@ def test_sha256_of_bytes_and_files(tmp_path):
     (tmp_path / "a").write_bytes(b"abc")
     expected = hashlib.sha256(b"abc").hexdigest()
     assert sha256(b"abc") == sha256(tmp_path / "a") == sha256(str(tmp_path / "a")) == expected
+
+
+def test_rewritten_in_a_folder_that_is_made_and_without_what_killed_writers_left(tmp_path):
+    target = tmp_path / "new" / "a"
+    rewrite(target, b"one")
+    gone = subprocess.run([sys.executable, "-c", "import os; print(os.getpid())"], capture_output=True, text=True)
+    host = re.sub(r"[^\w-]", "-", platform.node())
+    target.with_name(f".a.{host}.{int(gone.stdout)}.00000000.partial").touch()
+    rewrite(target, b"two")
+    assert [path.name for path in target.parent.iterdir()] == ["a"] and target.read_bytes() == b"two"

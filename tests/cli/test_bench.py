@@ -108,6 +108,8 @@ def test_the_price_before_it_starts(call, own):
     assert not (own / "results").exists()
     code, out, _ = call("bench", "own.toml", "--seeds", "2", "--dry-run")
     assert "22 steps to do, 0 done" in out
+    code, out, _ = call("bench", "own.toml", "--seeds", "1", "--only", "original", "--dry-run")
+    assert "1 row to make" in out
     assert "on one core here" in " ".join(out.split())
 
 

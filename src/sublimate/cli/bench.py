@@ -107,10 +107,11 @@ def _price(ui: Ui, planned: list[Planned], edition: EditionName) -> None:
     from ..bench.pricing import costs, priced
     from ..bench.running import steps_of
     from ..store import Store
-    from .benching import duration
+    from .benching import duration, several
 
     found = priced(steps_of(planned), Store(), costs(planned))
-    ui.say(f"{len(planned)} rows to make, edition {edition}: {found.todo} steps to do, {found.done} done.")
+    rows, todo = several(len(planned), "row"), several(found.todo, "step")
+    ui.say(f"{rows} to make, edition {edition}: {todo} to do, {found.done} done.")
     ui.say(f"At most {found.images:,} images pass through a network: about {duration(found.seconds)} on one core here.")
     told = {"rows": len(planned), "done": found.done, "todo": found.todo, "images": found.images}
     ui.result(told | {"minutes": round(found.seconds / 60, 1)})
@@ -138,9 +139,12 @@ def _run(
 
 
 def _complain(ui: Ui, finished: Finished) -> None:
+    from .benching import several
+
     for error in finished.failed.values():
         ui.warn(str(error))
     if finished.skipped:
-        ui.warn(f"{len(finished.skipped)} steps needed one of these, and were left out.")
+        were = "was" if len(finished.skipped) == 1 else "were"
+        ui.warn(f"{several(len(finished.skipped), 'step')} needed one of these, and {were} left out.")
     for error in finished.failed.values():
         raise typer.Exit(error.exit_code)

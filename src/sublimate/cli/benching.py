@@ -61,6 +61,15 @@ def duration(seconds: float) -> str:
     return f"{seconds / 60:.0f} min" if seconds < 5400 else f"{seconds / 3600:.1f} h"
 
 
+def several(number: int, what: str) -> str:
+    """A number of things.
+
+    >>> several(1, "row"), several(2, "row")
+    ('1 row', '2 rows')
+    """
+    return f"{number:,} {what}{'' if number == 1 else 's'}"
+
+
 def render(ui: Ui, ran: set[str], folder: Path) -> tuple[Results, list[str]]:
     """Write tables and figures of all that the folder holds by now; show the tables of what ran; the paths written."""
     from ..bench.folders import alone
