@@ -9,7 +9,7 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 from dataclasses import dataclass
-from math import ceil, sqrt
+from math import ceil
 
 import torch
 import torch.nn.functional as F
@@ -48,7 +48,7 @@ class SiameseMatched(Unlearner):
     """
 
     name = "siamese-matched"
-    revision = "3"
+    revision = "4"
     card = Card(
         title="Siamese unlearning, matched to never-seen data",
         source="Sublimate: this package, 2026",
@@ -73,6 +73,7 @@ class SiameseMatched(Unlearner):
     weight: float = 0.8  # of the pull on a forgotten record, against the cross entropy of a retained one
     near: float = 1.0  # a record whose φ is that near to its target from the start is left alone
     until: float = 0.4  # share of the steps in which forgotten records are pulled; the rest anneals on D_r alone
+    pulls: int = 100  # steps in which they are, at least: a short run, at its low rate, has nothing to mend
     refresh: int = 20  # steps from one look at never-seen records to the next
     views: str | View = "simple"
 
@@ -80,7 +81,7 @@ class SiameseMatched(Unlearner):
         """A batch of each per step (of D_f, less where fewer records than a batch are far from their targets)."""
         steps = self.length(forget, retain)
         return {
-            "forget": ceil(self.until * steps) * min(self.forget_batch, forget),
+            "forget": self.pulled(steps) * min(self.forget_batch, forget),
             "retain": steps * max(LEAST, min(self.batch_size, retain)) + min(RETAINED_SAMPLE, retain),
         }
 
@@ -93,9 +94,17 @@ class SiameseMatched(Unlearner):
         """The learning rate: a short run shakes less, and so does one that has little of D_r to form anew from.
 
         >>> SiameseMatched().rate(800, 1.0), SiameseMatched().rate(100, 1.0), SiameseMatched().rate(800, 0.25)
-        (0.2, 0.025, 0.1)
+        (0.2, 0.025, 0.05)
         """
-        return self.lr * min(steps / self.steps, sqrt(given))
+        return self.lr * min(steps / self.steps, given)
+
+    def pulled(self, steps: int) -> int:
+        """The number of steps in which forgotten records are pulled.
+
+        >>> SiameseMatched().pulled(100), SiameseMatched().pulled(800)
+        (100, 320)
+        """
+        return min(steps, max(self.pulls, ceil(self.until * steps)))
 
     def phases(self, job: Job) -> Iterator[Phase]:
         """One phase of one update per step: on both while the rate is high, then on D_r alone."""
@@ -111,7 +120,7 @@ class SiameseMatched(Unlearner):
 
         def step(now: Batch) -> Losses:
             keep = retained.at(now.t)
-            if now.t >= self.until * steps:
+            if now.t >= self.pulled(steps):
                 return anneal(keep)
             if now.t and now.t % self.refresh == 0:
                 targets.refresh()
