@@ -24,9 +24,10 @@ class Meaning:
 MEANINGS: dict[Verdict, Meaning] = {
     "PASS": Meaning(
         "✓",
-        "As far as was tested, the forgotten records look like records that the network never saw.",
-        "Before, the network knew these records better than records it had never seen. Now every score shows them to "
-        "be alike, within the tolerance δ, and no other test found a difference.",
+        "As far as was tested, the forgotten records as a crowd look like records that the network never saw.",
+        "Before, the network knew these records better than records it had never seen. Now every score shows the crowd "
+        "of them to be alike, within the tolerance δ, and no other test found a difference. Some of them could still "
+        "be as they were: the reasons say about how many would not be noticed.",
         "Do not read it as “deleted”, “forgotten” or “compliant with the law”. It is no proof that nothing is left: "
         "another test, or more records, may show what these did not. It says nothing of single records, unless the "
         "tests below name them, and nothing of backups, logs, earlier networks and the records themselves.",
@@ -78,6 +79,13 @@ FAMILIES = (
         "scores are confidence in the right label, loss (confidence in other terms), entropy (how undecided the answer "
         "is), margin (the lead of the right label) and how alike the answers to two views of one image are.",
         {"AUC, ": "number"},
+    ),
+    Family(
+        "Class by class",
+        "Classes that are still known and classes that are scarred could cancel each other in the figures above. Do "
+        "the AUCs of the single classes lie further from 0.5, taken together, than chance allows? The value is that "
+        "of the class furthest off.",
+        {"Classes apart, ": "number"},
     ),
     Family(
         "A few records that stand out",
