@@ -11,10 +11,11 @@ from torch import nn
 from sublimate.audits import tier2
 from sublimate.audits.auditing import audit, images_at_tier_1
 from sublimate.audits.beside import record_by_record
-from sublimate.audits.inside import probes, unchanged_weights
+from sublimate.audits.inside import membership_in_features, unchanged_weights
 from sublimate.audits.outputs import collect
 from sublimate.audits.population import on_clean
 from sublimate.audits.result import Audit
+from sublimate.audits.sampling import looked_at
 from sublimate.audits.worst import worst_places
 from sublimate.errors import InputRefused
 from sublimate.splits import Part, split
@@ -79,7 +80,7 @@ def test_nothing_to_erase_is_inconclusive(by_heart):
 
 
 def test_a_class_that_is_only_masked_fails_at_the_second_tier(one_class, monkeypatch):
-    monkeypatch.setattr(tier2, "ATTACKS", (unchanged_weights, probes))
+    monkeypatch.setattr(tier2, "ATTACKS", (unchanged_weights, membership_in_features))
     masked = ZOO["logit-mask"].make(one_class.original, one_class.split, 0)
     first, second = (told(one_class, masked, tier=tier, reference=one_class.retrained) for tier in (1, 2))
     known = next(test for test in first.tests if test.name == "Class still known")
@@ -137,6 +138,85 @@ def test_what_cannot_be_audited_is_refused(by_heart):
 
     with pytest.raises(InputRefused, match="not a number"):
         told(by_heart, Lost())
+
+
+class Around(nn.Module):
+    """A network around another one, which answers as `change` says."""
+
+    def __init__(self, inner, change=lambda z: z):
+        super().__init__()
+        self.inner, self.change = copy.deepcopy(inner), change
+
+    def forward(self, x):
+        return self.change(self.inner(x).clone())
+
+
+class Unregistered(Around):
+    """Its weights are out of sight: nothing can be compared or updated."""
+
+    def __init__(self, inner):
+        super().__init__(nn.Identity())
+        self.hidden = [copy.deepcopy(inner)]
+
+    def forward(self, x):
+        return self.hidden[0](x)
+
+
+class Decoy(Unregistered):
+    """And a weight that does nothing."""
+
+    def __init__(self, inner):
+        super().__init__(inner)
+        self.decoy = nn.Parameter(torch.ones(3))
+
+
+class Frozen(Around):
+    forward = torch.no_grad()(Around.forward)
+
+
+@pytest.mark.parametrize(
+    ("wrap", "undone"),
+    [
+        (Unregistered, {"unchanged weights", "membership in features", "relearned"}),
+        (Decoy, {"membership in features", "relearned"}),
+        (Frozen, {"relearned"}),
+    ],
+)
+def test_a_network_that_cannot_be_attacked_is_not_passed(by_heart, wrap, undone):
+    mine, *others = by_heart.retrained
+    found = told(by_heart, wrap(mine), reference=others, tier=2)
+    assert found.verdict == "INCONCLUSIVE"
+    assert {s.what for s in found.skipped} == undone
+    assert "Not all attacks could be carried out" in found.reasons[0]
+    assert any("after a few updates (it could not be looked at)" in what for what in found.not_tested)
+
+
+def test_infinite_logits_do_not_hide_a_network_from_relearning(by_heart):
+    """A mask of −∞ for one class in ten answers."""
+
+    def masked(z):
+        z[z[:, 0] > 4, 3] = -torch.inf
+        return z
+
+    mine, *others = by_heart.retrained
+    found = told(by_heart, Around(mine, masked), reference=others, tier=2)
+    assert not found.skipped and sum(test.name.startswith("Relearning") for test in found.tests) == 5
+
+
+@pytest.mark.parametrize("part", ["forget", "retain", "control"])
+def test_answers_that_are_no_number_are_refused_whoever_they_are_for(by_heart, part):
+    data, s = by_heart.data, by_heart.split
+    row = {"forget": s.forget, "retain": looked_at(s, s)["retain"].rows, "control": s.control}[part][0]
+    marked = data.normalise(data.read(row[None])[0])
+
+    class Gap(Around):
+        def forward(self, x):
+            z = super().forward(x)
+            z[(x - marked).flatten(1).abs().sum(1) < 1e-6] = torch.nan
+            return z
+
+    with pytest.raises(InputRefused, match=f"{part} records are not a number"):
+        told(by_heart, Gap(by_heart.retrained[0]))
 
 
 ODD = {"one record": "id:3", "class": "class:b", "share of a class": "class:b@90%", "random": "random@10%"}

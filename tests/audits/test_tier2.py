@@ -10,7 +10,7 @@ from torch import nn
 
 from sublimate.audits import outside
 from sublimate.audits.beside import neighbour_classes, record_by_record
-from sublimate.audits.inside import probes, unchanged_weights
+from sublimate.audits.inside import classes_in_features, membership_in_features, unchanged_weights
 from sublimate.audits.intervals import Interval
 from sublimate.audits.looking import Hint, Look, auc_hint, hint
 from sublimate.audits.outside import nearby, relearned
@@ -118,7 +118,8 @@ def test_a_network_without_weights_and_layers_is_looked_at_from_outside(by_heart
     at = look(replace(by_heart, original=Still()), Still(), [Still()])
     at.split = replace(at.split, forget=at.split.forget[:60], control=at.split.control[:80])
     found = look_closer(at)
-    assert [s.what for s in at.skipped] == ["unchanged weights", "probes", "relearned"]
+    assert [s.what for s in at.skipped] == ["unchanged weights", "membership in features", "relearned"]
+    assert at.undone == at.skipped
     assert named(found, "Neighbourhood")
 
 
@@ -127,7 +128,7 @@ def test_one_record_is_looked_at_as_far_as_it_goes(by_heart):
     at.split = split(by_heart.data, "id:7")
     found = look_closer(at)
     assert {test.name for test in found} >= {"Relearning, 0 shown", "Neighbourhood, fgsm", "RMIA", "Extreme records"}
-    assert {s.what for s in at.skipped} == {"membership in the features", "relearning"}
+    assert {s.what for s in at.skipped} == {"membership in the features", "relearning"} and at.undone == []
     assert not [test for test in found if test.outcome == "different"]
 
 
@@ -244,7 +245,8 @@ def test_neighbour_classes_need_two_references_and_a_clear_distance(one_class):
 
 def test_requests_of_records_are_not_asked_for_classes(by_heart):
     at = look(by_heart, by_heart.retrained[0], by_heart.retrained[1:])
-    assert neighbour_classes(at) == [] and [h.test.name for h in probes(at)] == ["Membership in the features"]
+    assert neighbour_classes(at) == classes_in_features(at) == []
+    assert [h.test.name for h in membership_in_features(at)] == ["Membership in the features"]
 
 
 def test_the_population_is_set_aside_where_there_is_no_val(by_heart):

@@ -10,9 +10,10 @@ from torch import nn
 
 from ..errors import InputRefused
 from ..splits import Part, Split
+from .blind import not_tested
 from .copies import without_copies
 from .curves import curves
-from .gates import MOST_DELTA, clean_reference
+from .gates import MOST_DELTA, carried_out, clean_reference
 from .harm import Parts, complaints, harm
 from .looking import Look
 from .membership import entropy_mia
@@ -25,13 +26,6 @@ from .tier1 import look_at_crowd
 from .tier2 import look_closer
 from .verdict import decide
 from .worst import worst_places, worst_records
-
-ALWAYS_BLIND = ("single records, by networks that are trained and erased again for the purpose (shadow networks)",)
-BLIND = (
-    "an edit of the last layer or a mask on the outputs that leaves the features as they were (tier 2 looks)",
-    "knowledge that comes back after a few updates (tier 2 looks)",
-    "single records that only a reference network could show (tier 2 with --reference looks)",
-)
 
 
 def audit(
@@ -71,7 +65,8 @@ def audit(
     look = Look(model, original, narrowed, gone, clean, crowd.delta or MOST_DELTA, seed)
     look.images = PASSES * (2 + len(references)) * sum(map(len, parts.values()))
     tests = crowd.tests + _paired(look, planted.pairs) + (look_closer(look) if tier == 2 else [])
-    verdict, reasons = decide(tests, crowd.gates, crowd.hidden)
+    gates = [*crowd.gates, *([carried_out(look.undone)] if tier == 2 else [])]
+    verdict, reasons = decide(tests, gates, crowd.hidden)
     found = harm(before, after, gone, split.data.classes)
     if worst_ids:
         places = worst_places(after["forget"], after["control"])
@@ -81,14 +76,14 @@ def audit(
         tier=tier,
         reasons=[*reasons, *complaints(found)],
         tests=tests,
-        gates=[*crowd.gates, *reference_gates],
+        gates=[*gates, *reference_gates],
         delta=crowd.delta,
         smallest_detectable=crowd.detectable,
         harm=found,
         mia={"before": _mia(before), "after": _mia(after)},
         curves=curves(before, after),
         worst=worst_records(after["forget"], after["control"], split.data.classes),
-        not_tested=[*(BLIND if tier == 1 else ()), *ALWAYS_BLIND],
+        not_tested=not_tested(tests, tier, len(gone) > 0),
         skipped=[*planted.skipped, *copied, *refused, *look.skipped],
         compute=Compute(images=look.images, steps=look.steps, seconds=round(time.perf_counter() - began, 2)),
         split=split.fingerprint,

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 
 import torch
 from torch import Tensor
@@ -12,7 +12,7 @@ from ..inference import accuracy
 from .harm import Parts, staying
 from .outputs import Outputs
 from .population import SCORERS, SURE, Compared, Scorer, compare, split_control
-from .result import Gate
+from .result import Gate, Skipped
 from .shares import share_difference
 from .statistics import detectable, resolvable
 
@@ -74,6 +74,18 @@ def enough_records(delta: float, null_se: float) -> Gate:
         smallest = "no leak at all" if found is None else f"no leak smaller than |AUC − .5| = {found:.3f}"
         says = f"Too few records to show equality within {delta:.3f}: with so many, {smallest} is found."
     return Gate(name="enough records", passed=resolvable(delta, null_se), says=says)
+
+
+def carried_out(undone: Sequence[Skipped]) -> Gate:
+    """Tier 2 passes no network that its attacks could not be carried out on: that is how a network could hide."""
+    says = "The attacks on the network itself were carried out, as far as there are enough records for them."
+    if undone:
+        says = "Not all attacks could be carried out. " + " ".join(f"{_began(s.what)}: {s.why}" for s in undone)
+    return Gate(name="attacks carried out", passed=not undone, says=says)
+
+
+def _began(text: str) -> str:
+    return text[:1].upper() + text[1:]
 
 
 def clean_reference(compared: Compared, out: Parts) -> Gate:

@@ -32,6 +32,7 @@ def relearned(look: Look) -> list[Hint]:
     found = relearning(look.model, look.original, few, retrained=references, seed=look.seed)
     whole = len(look.gone) > 0
     look.skip("relearning", *(why for why in found.skipped if whole or not why.startswith("comparison")))
+    look.fail("relearning", *found.failed)
     look.images += found.images
     look.steps += sum(attack.updates for attacks in (found.erased, *found.retrained) for attack in attacks)
     hints = [_still_alike(look, attack) for attack in found.erased]

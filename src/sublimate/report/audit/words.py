@@ -139,6 +139,7 @@ GATES = {
     "still works": "A network that knows nothing any more hides everything.",
     "something to erase": "Where the original did not stand out, nothing can be seen to go.",
     "enough records": "With few records even a large difference cannot be told from chance.",
+    "attacks carried out": "What cannot be attacked could hide anything.",
     "clean reference": "A network for comparison must not know the records itself.",
 }
 HARM = {
