@@ -95,7 +95,7 @@ def test_without_references_the_reason_is_noted(by_heart):
 def test_weights_that_were_not_changed(by_heart):
     original = by_heart.original
     (test,) = named(unchanged_weights(look(by_heart, copy.deepcopy(original))), "Unchanged")
-    assert test.outcome == "different" and test.value == 1.0 and "every tensor" in test.detail["says"]
+    assert test.outcome == "different" and test.value == 1.0 and "every weight" in test.detail["says"]
     edited = copy.deepcopy(original)
     with torch.no_grad():
         edited[3].bias[1] -= 20

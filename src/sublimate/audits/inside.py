@@ -13,16 +13,16 @@ NAMED = 50  # unchanged tensors that are listed
 
 
 def unchanged_weights(look: Look) -> list[Hint]:
-    """Bit-identical to the original, wholly or but for the last layer: whatever it says, it knows what it knew."""
+    """As in the original, wholly or but for the last layer: whatever the network says, it knows what it knew."""
     for name, network in (("original", look.original), ("network", look.model)):
         if not network.state_dict():
             raise InputRefused(f"The {name} has no weights.", "Give a network whose weights can be compared.")
-    found = identical(look.model, look.original)
+    found = identical(look.model, look.original, len(look.split.data.classes))
     says = f"{found.numbers_same} of {found.numbers} numbers are those of the original, bit by bit."
     if found.untouched:
-        says = "every tensor is that of the original, bit by bit: nothing was erased, at most it is masked."
+        says = "every weight is that of the original, or as good as: nothing was erased, at most it is masked."
     elif found.last_layer_only:
-        says = "only the last layer was changed: the features are those of the original, bit by bit."
+        says = "only the last layer was changed: the features are those of the original, or as good as."
     only_hidden = found.untouched or found.last_layer_only
     share = found.numbers_same / found.numbers
     outcome: Outcome = "different" if only_hidden else "reported"
