@@ -96,10 +96,11 @@ def test_a_class_that_is_known_fails_and_one_that_is_not_does_not(one_class):
     assert honest.verdict == "INCONCLUSIVE"  # some 250 never-seen records of the class are too few for a PASS
 
 
-def test_a_contaminated_reference_is_refused_by_number_and_the_clean_one_is_used(by_heart, monkeypatch):
+def test_a_contaminated_reference_is_refused_by_number_and_the_clean_one_is_used(by_heart, learn, monkeypatch):
     monkeypatch.setattr(tier2, "ATTACKS", (record_by_record,))
     mine, clean, _ = by_heart.retrained
-    found = told(by_heart, mine, reference=[by_heart.original, clean], tier=2)
+    saw = learn(by_heart.data, by_heart.data.train, 5)
+    found = told(by_heart, mine, reference=[saw, clean], tier=2)
     assert [s.what for s in found.skipped] == ["reference 1"]
     assert found.skipped[0].why.startswith("The reference is not clean")
     assert [g.passed for g in found.gates if g.name == "clean reference"] == [False, True]

@@ -13,14 +13,16 @@ from ..splits import Part, Split
 from .blind import not_tested
 from .copies import without_copies
 from .curves import curves
-from .gates import MOST_DELTA, carried_out, clean_reference
+from .gates import MOST_DELTA, carried_out
 from .harm import Parts, complaints, harm
+from .kind import apart_from_nature
 from .looking import Look
 from .membership import entropy_mia
 from .outputs import PASSES, Outputs, collect
 from .planted import Pairs, pair_tests, set_apart
-from .population import SCORERS, Scorer, compare
-from .result import Audit, Compute, Gate, Skipped, Test
+from .population import SCORERS, Scorer
+from .references import Reference, clean_references, listed
+from .result import Audit, Compute, Test
 from .sampling import looked_at
 from .tier1 import look_at_crowd
 from .tier2 import look_closer
@@ -33,7 +35,7 @@ def audit(
     *,
     original: nn.Module,
     split: Split,
-    reference: nn.Module | Sequence[nn.Module] | None = None,
+    reference: Reference | Sequence[Reference] | None = None,
     tier: int = 1,
     sample: int | None = None,
     seed: int = 0,
@@ -43,6 +45,7 @@ def audit(
 ) -> Audit:
     """Look at an erased network from outside (tier 1) and from inside (tier 2), and say what was shown.
 
+    A reference may come as a pair with the fingerprint of the split it was trained on; without it is marked unverified.
     `worst_ids` is told the ids of the records under `worst`, in their order: the result itself holds pseudonyms.
 
     >>> import sublimate as sm
@@ -59,13 +62,15 @@ def audit(
     before, after = (_outputs(network, parts, seed, tick) for network in (original, model))
     gone = (split.ratios >= 1).nonzero().flatten()
     crowd = look_at_crowd(before, after, gone, seed, scorers, split.data.classes)
-    references = [reference] if isinstance(reference, nn.Module) else list(reference or [])
-    clean, reference_gates, refused = _clean(references, parts, seed)
+    given = listed(reference)
+    judged = {"the network under audit": (model, after), "the original": (original, before)}
+    clean = clean_references(given, lambda network: _outputs(network, parts, seed), judged, split.fingerprint)
     narrowed = replace(planted.split, forget=parts["forget"].rows, control=parts["control"].rows)
-    look = Look(model, original, narrowed, gone, clean, crowd.delta or MOST_DELTA, seed)
-    look.images = PASSES * (2 + len(references)) * sum(map(len, parts.values()))
+    look = Look(model, original, narrowed, gone, clean.used, crowd.delta or MOST_DELTA, seed)
+    look.images = PASSES * (2 + len(given)) * sum(map(len, parts.values()))
     tests = crowd.tests + _paired(look, planted.pairs) + (look_closer(look) if tier == 2 else [])
-    gates = [*crowd.gates, *([carried_out(look.undone)] if tier == 2 else [])]
+    tests, odd = apart_from_nature(tests, crowd.original, clean.compared, look.delta)
+    gates = [*crowd.gates, *odd, *([carried_out(look.undone)] if tier == 2 else [])]
     verdict, reasons = decide(tests, gates, crowd.hidden)
     found = harm(before, after, gone, split.data.classes)
     if worst_ids:
@@ -76,7 +81,7 @@ def audit(
         tier=tier,
         reasons=[*reasons, *complaints(found)],
         tests=tests,
-        gates=[*gates, *reference_gates],
+        gates=[*gates, *clean.gates],
         delta=crowd.delta,
         smallest_detectable=crowd.detectable,
         harm=found,
@@ -84,7 +89,7 @@ def audit(
         curves=curves(before, after),
         worst=worst_records(after["forget"], after["control"], split.data.classes),
         not_tested=not_tested(tests, tier, len(gone) > 0),
-        skipped=[*planted.skipped, *copied, *refused, *look.skipped],
+        skipped=[*planted.skipped, *copied, *clean.refused, *look.skipped],
         compute=Compute(images=look.images, steps=look.steps, seconds=round(time.perf_counter() - began, 2)),
         split=split.fingerprint,
         n={name: len(part) for name, part in parts.items()},
@@ -119,19 +124,3 @@ def _paired(look: Look, pairs: Pairs | None) -> list[Test]:
         return []
     look.images += 4 * len(pairs[0])  # two networks, and each record has its twin
     return pair_tests(look.model, look.original, pairs)
-
-
-def _clean(
-    references: Sequence[nn.Module], parts: Mapping[str, Part], seed: int
-) -> tuple[list[nn.Module], list[Gate], list[Skipped]]:
-    """The references that may be used; the others are refused, with the reason."""
-    used, gates, refused = list[nn.Module](), list[Gate](), list[Skipped]()
-    for number, network in enumerate(references, 1):
-        out = _outputs(network, parts, seed)
-        gate = clean_reference(compare(out["forget"], out["control"]), out)
-        gates.append(gate)
-        if gate.passed:
-            used.append(network)
-        else:
-            refused.append(Skipped(what=f"reference {number}", why=gate.says))
-    return used, gates, refused

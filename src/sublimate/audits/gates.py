@@ -10,6 +10,7 @@ from torch import Tensor
 from ..errors import InputRefused
 from ..inference import accuracy
 from .harm import Parts, staying
+from .intervals import Interval
 from .outputs import Outputs
 from .population import SCORERS, SURE, Compared, Scorer, compare, split_control
 from .result import Gate, Skipped
@@ -88,21 +89,40 @@ def _began(text: str) -> str:
     return text[:1].upper() + text[1:]
 
 
-def clean_reference(compared: Compared, out: Parts) -> Gate:
-    """A Retrain that knows the forgotten records is none: neither by a score, nor by what it calls right."""
+def clean_reference(compared: Compared, out: Parts, verified: bool = True) -> Gate:
+    """A Retrain that knows the forgotten records is none: neither by a score, nor by what it calls right.
+
+    One that knows them less than never-seen ones is clean: then the records are of another kind, which is said.
+    """
     right = {name: one.z.argmax(1) == one.labels for name, one in out.items()}
     groups = out["forget"].labels, out["control"].labels
     better = share_difference(right["forget"], right["control"], groups)
     says = "The reference treats the forgotten records like never-seen ones."
-    if telling := compared.different():
-        i = compared.found[telling[0]]
-        says = f"The reference is not clean: by {telling[0]} its AUC is {i.value:.3f} ({i.low:.3f} to {i.high:.3f})."
+    told = compared.different()
+    below = [name for name in told if compared.found[name].value < 0.5]
+    telling = [] if _unsure_of_labels(below) else [name for name in told if name not in below]
+    if telling:
+        says = f"The reference is not clean: by {telling[0]} its AUC is {_figures(compared.found[telling[0]])}."
+    elif below:
+        says = "The reference knows the forgotten records less than never-seen ones, so they are of another kind: by "
+        says += f"{below[0]} its AUC is {_figures(compared.found[below[0]])}. It is used as a yardstick."
     alarm = better.p < SURE and better.points > 0
     if alarm:
         f, c, r = (accuracy(out[name].z, out[name].labels) for name in ("forget", "control", "retain"))
         says = f"The reference is not clean: it calls {f:.1f} % of the forgotten records right, {c:.1f} % of the "
         says += f"never-seen ones and {r:.1f} % of the retained ones. It may belong to another split."
+    if not verified:
+        says += " Unverified: which records it was trained on is not known but by its answers."
     return Gate(name="clean reference", passed=not telling and not alarm, says=says)
+
+
+def _unsure_of_labels(below: Sequence[str]) -> bool:
+    """Who knows a record is not less sure of its label than of others; being sure of some class is another matter."""
+    return bool({"confidence", "loss", "margin"} & set(below))
+
+
+def _figures(i: Interval) -> str:
+    return f"{i.value:.3f} ({i.low:.3f} to {i.high:.3f})"
 
 
 def tolerance(original: Compared) -> float | None:

@@ -19,7 +19,7 @@ from .gates import (
     tolerance,
 )
 from .harm import Parts
-from .population import SCORERS, Scorer, compare, population_tests
+from .population import SCORERS, Compared, Scorer, compare, population_tests
 from .result import Gate, Test
 from .statistics import detectable
 from .tails import class_tests, tail_tests
@@ -27,13 +27,18 @@ from .tails import class_tests, tail_tests
 
 @dataclass(frozen=True)
 class Crowd:
-    """Tests and gates of tier 1, δ, the smallest leak that could be seen, and the share that could hide within δ."""
+    """Tests and gates of tier 1, δ, the smallest leak that could be seen, and what the original showed."""
 
     tests: list[Test]
     gates: list[Gate]
     delta: float | None
     detectable: float | None
-    hidden: float | None = None
+    original: Compared
+
+    @property
+    def hidden(self) -> float | None:
+        """The share of the records that could be as they were while the crowd stays within δ."""
+        return self.delta and self.delta / self.original.excess
 
 
 def look_at_crowd(
@@ -60,4 +65,4 @@ def look_at_crowd(
         *tail_tests(after["forget"], after["control"], seed),
         *class_tests(after["never"], gone),
     ]
-    return Crowd(tests, gates, delta, detectable(now.null_se), delta and delta / was.excess)
+    return Crowd(tests, gates, delta, detectable(now.null_se), was)

@@ -140,6 +140,7 @@ GATES = {
     "something to erase": "Where the original did not stand out, nothing can be seen to go.",
     "enough records": "With few records even a large difference cannot be told from chance.",
     "attacks carried out": "What cannot be attacked could hide anything.",
+    "same kind": "Records that are odd by nature are told from others by any network.",
     "clean reference": "A network for comparison must not know the records itself.",
 }
 HARM = {
