@@ -260,6 +260,18 @@ def test_images_are_counted_and_told(by_heart):
     assert set(watch.batched.values()) == {1}  # in search of copies
 
 
+def test_forgotten_records_of_which_a_copy_was_kept_are_not_judged(by_heart, learn):
+    """A fifth of them; a true Retrain knows these by their copies and is not blamed for it."""
+    s, images, labels = by_heart.split, by_heart.data.images.clone(), by_heart.data.labels.clone()
+    images[s.retain[:140]], labels[s.retain[:140]] = images[s.forget[:140]], labels[s.forget[:140]]
+    data = replace(by_heart.data, images=images, labels=labels)
+    given = replace(s, data=data)
+    found = audit(learn(data, s.retain, 1), original=learn(data, data.train, 0), split=given)
+    assert found.n["forget"] == 560 and found.verdict != "FAIL"
+    assert found.skipped[0].what == "140 forgotten records"
+    assert any(reason.startswith("Not judged: 140 forgotten records: a copy of each") for reason in found.reasons)
+
+
 def test_ids_of_the_worst_records_are_told_and_not_kept(by_heart):
     ids = []
     found = told(by_heart, by_heart.original, worst_ids=ids.extend)

@@ -11,7 +11,7 @@ from torch import nn
 from ..errors import InputRefused
 from ..splits import Part, Split
 from .blind import not_tested
-from .copies import without_copies
+from .copies import Trained, without_copies, without_kept
 from .curves import curves
 from .gates import MOST_DELTA, carried_out
 from .harm import Parts, complaints, harm
@@ -58,7 +58,9 @@ def audit(
     began = time.perf_counter()
     planted = set_apart(split, seed)
     parts = looked_at(planted.split, split, sample)
-    parts["control"], copied = without_copies(parts["control"], Part(split.data, split.data.train, "train"))
+    trained = Trained.read(Part(split.data, split.data.train, "train"))
+    parts["control"], copied = without_copies(parts["control"], trained)
+    parts["forget"], kept = without_kept(parts["forget"], split.retain, trained)
     before, after = (_outputs(network, parts, seed, tick) for network in (original, model))
     gone = (split.ratios >= 1).nonzero().flatten()
     crowd = look_at_crowd(before, after, gone, seed, scorers, split.data.classes)
@@ -79,7 +81,7 @@ def audit(
     return Audit(
         verdict=verdict,
         tier=tier,
-        reasons=[*reasons, *complaints(found)],
+        reasons=[*reasons, *(f"Not judged: {one.what}: {one.why}." for one in kept), *complaints(found)],
         tests=tests,
         gates=[*gates, *clean.gates],
         delta=crowd.delta,
@@ -89,7 +91,7 @@ def audit(
         curves=curves(before, after),
         worst=worst_records(after["forget"], after["control"], split.data.classes),
         not_tested=not_tested(tests, tier, len(gone) > 0),
-        skipped=[*planted.skipped, *copied, *clean.refused, *look.skipped],
+        skipped=[*planted.skipped, *copied, *kept, *clean.refused, *look.skipped],
         compute=Compute(images=look.images, steps=look.steps, seconds=round(time.perf_counter() - began, 2)),
         split=split.fingerprint,
         n={name: len(part) for name, part in parts.items()},
