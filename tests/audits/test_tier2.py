@@ -8,7 +8,7 @@ import pytest
 import torch
 from torch import nn
 
-from sublimate.audits import outside
+from sublimate.audits import beside, outside
 from sublimate.audits.beside import neighbour_classes, record_by_record
 from sublimate.audits.inside import classes_in_features, membership_in_features, unchanged_weights
 from sublimate.audits.intervals import Interval
@@ -252,11 +252,14 @@ def test_requests_of_records_are_not_asked_for_classes(by_heart):
     assert [h.test.name for h in membership_in_features(at)] == ["Membership in the features"]
 
 
-def test_the_population_is_set_aside_where_there_is_no_val(by_heart):
-    at = look(by_heart, by_heart.retrained[0], by_heart.retrained[1:])
-    at.split = replace(at.split, val=NONE)
+def test_the_population_is_set_aside_and_never_val(by_heart, monkeypatch):
+    at, asked = look(by_heart, by_heart.retrained[0], by_heart.retrained[1:]), []
+    answered = beside.answers
+    monkeypatch.setattr(beside, "answers", lambda m, r, part: asked.append(part.rows) or answered(m, r, part))
     (rmia,) = named(record_by_record(at), "RMIA")
-    assert rmia.n_control == 400  # half of 800
+    assert rmia.n_control == 600  # of 800
+    assert len(at.split.val) and not torch.isin(torch.cat(asked), at.split.val).any()
+    monkeypatch.undo()
     at.split = replace(at.split, control=at.split.control[:1])
     look_closer(at)
     assert any("too few never-seen records to set some aside" in s.why for s in at.skipped)

@@ -39,6 +39,7 @@ def audit(
     tier: int = 1,
     sample: int | None = None,
     seed: int = 0,
+    canary_seed: int | None = None,
     scorers: Mapping[str, Scorer] = SCORERS,
     tick: Callable[[int], None] | None = None,
     worst_ids: Callable[[list[str]], None] | None = None,
@@ -46,7 +47,8 @@ def audit(
     """Look at an erased network from outside (tier 1) and from inside (tier 2), and say what was shown.
 
     A reference may come as a pair with the fingerprint of the split it was trained on; without it is marked unverified.
-    `worst_ids` is told the ids of the records under `worst`, in their order: the result itself holds pseudonyms.
+    `canary_seed` is that of the training, where it is another than `seed`; `worst_ids` is told the
+    ids of the records under `worst`, in their order: the result itself holds pseudonyms.
 
     >>> import sublimate as sm
     >>> data = sm.load("digits")
@@ -56,7 +58,7 @@ def audit(
     """
     _check(tier, scorers)
     began = time.perf_counter()
-    planted = set_apart(split, seed)
+    planted = set_apart(split, seed if canary_seed is None else canary_seed)
     parts = looked_at(planted.split, split, sample)
     trained = Trained.read(Part(split.data, split.data.train, "train"))
     parts["control"], copied = without_copies(parts["control"], trained)

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import Literal
 
 from ...audits.result import Outcome, Verdict
@@ -51,6 +51,22 @@ MEANINGS: dict[Verdict, Meaning] = {
         "It is no weak PASS. It is not evidence that erasing worked, and not evidence that it failed.",
         "Audit at tier 2 with networks trained without the records (--reference), or with more never-seen records. For "
         "a few records at a time, plant canaries at the next training (train --canaries).",
+    ),
+}
+
+_NEIGHBOURS = ("Neighbour classes",)
+FAILS: dict[tuple[str, ...], Meaning] = {  # where all telling tests begin so; no record was told from another by them
+    _NEIGHBOURS: replace(
+        MEANINGS["FAIL"],
+        line="Images of the forgotten classes are taken for other classes than by networks that never saw them.",
+        means="The network does not name the forgotten classes, but what it names instead is not what a network names "
+        "that never knew them: that betrays which classes were erased.",
+    ),
+    (*_NEIGHBOURS, "Class still known", "Unchanged weights", "Return of the class"): replace(
+        MEANINGS["FAIL"],
+        line="What was to be forgotten is still in the network.",
+        means="At least one test shows it: a class that is still named or comes back after a few updates, or weights "
+        "that are those of the original. What the network does not say it may still know.",
     ),
 }
 
