@@ -22,7 +22,7 @@ from .outputs import PASSES, Outputs, collect
 from .planted import Pairs, pair_tests, set_apart
 from .population import SCORERS, Scorer
 from .references import Reference, clean_references, listed
-from .result import Audit, Compute, Test
+from .result import Audit, Compute, Skipped, Test
 from .sampling import looked_at
 from .tier1 import look_at_crowd
 from .tier2 import look_closer
@@ -59,10 +59,7 @@ def audit(
     _check(tier, scorers)
     began = time.perf_counter()
     planted = set_apart(split, seed if canary_seed is None else canary_seed)
-    parts = looked_at(planted.split, split, sample)
-    trained = Trained.read(Part(split.data, split.data.train, "train"))
-    parts["control"], copied = without_copies(parts["control"], trained)
-    parts["forget"], kept = without_kept(parts["forget"], split.retain, trained)
+    parts, copied, kept = _fair_parts(looked_at(planted.split, split, sample), split)
     before, after = (_outputs(network, parts, seed, tick) for network in (original, model))
     gone = (split.ratios >= 1).nonzero().flatten()
     crowd = look_at_crowd(before, after, gone, seed, scorers, split.data.classes)
@@ -98,6 +95,14 @@ def audit(
         split=split.fingerprint,
         n={name: len(part) for name, part in parts.items()},
     )
+
+
+def _fair_parts(parts: dict[str, Part], split: Split) -> tuple[dict[str, Part], list[Skipped], list[Skipped]]:
+    """The parts without copies; what was left out of the never-seen records, and of the forgotten ones."""
+    trained = Trained.read(Part(split.data, split.data.train, "train"))
+    control, copied = without_copies(parts["control"], trained)
+    forget, kept = without_kept(parts["forget"], split.retain, trained)
+    return parts | {"control": control, "forget": forget}, copied, kept
 
 
 def _check(tier: int, scorers: Mapping[str, Scorer]) -> None:

@@ -27,9 +27,14 @@ class References:
     gates: list[Gate] = field(default_factory=list)
     refused: list[Skipped] = field(default_factory=list)
 
-    def refuse(self, number: int, why: str) -> None:
-        """Note why a reference is not used."""
-        self.refused.append(Skipped(what=f"reference {number}", why=why))
+    def add(self, number: int, network: nn.Module, compared: Compared, gate: Gate) -> None:
+        """Use a reference, or note why it is not used."""
+        self.gates.append(gate)
+        if not gate.passed:
+            self.refused.append(Skipped(what=f"reference {number}", why=gate.says))
+            return
+        self.used.append(network)
+        self.compared.append(compared)
 
 
 def listed(reference: Reference | Sequence[Reference] | None) -> list[tuple[nn.Module, str | None]]:
@@ -56,23 +61,23 @@ def clean_references(
     found, known = References(), dict(judged)
     for number, (network, split) in enumerate(given, 1):
         out = said(network)
-        gate = clean_reference(compare(out["forget"], out["control"]), out, verified=split is not None)
-        if split not in (None, fingerprint):
-            gate = _closed(f"It belongs to split {split}, this request to split {fingerprint}.")
-        elif twin := next((name for name, other in known.items() if same_network((network, out), other)), None):
-            gate = _closed(f"It is, or as good as, {twin}: what is its own yardstick shows nothing.")
-        found.gates.append(gate)
+        compared = compare(out["forget"], out["control"])
+        why = _of_another_split(split, fingerprint) or _no_other(network, out, known)
+        gate = clean_reference(compared, out, verified=split is not None)
+        found.add(number, network, compared, Gate(name=gate.name, passed=False, says=why) if why else gate)
         known[f"reference {number}"] = network, out
-        if gate.passed:
-            found.used.append(network)
-            found.compared.append(compare(out["forget"], out["control"]))
-        else:
-            found.refuse(number, gate.says)
     return found
 
 
-def _closed(says: str) -> Gate:
-    return Gate(name="clean reference", passed=False, says=says)
+def _of_another_split(split: str | None, fingerprint: str) -> str | None:
+    if split in (None, fingerprint):
+        return None
+    return f"It belongs to split {split}, this request to split {fingerprint}."
+
+
+def _no_other(network: nn.Module, out: Parts, known: Mapping[str, tuple[nn.Module, Parts]]) -> str | None:
+    twin = next((name for name, other in known.items() if same_network((network, out), other)), None)
+    return f"It is, or as good as, {twin}: what is its own yardstick shows nothing." if twin else None
 
 
 def same_network(one: tuple[nn.Module, Parts], other: tuple[nn.Module, Parts]) -> bool:
