@@ -38,6 +38,12 @@ class Network:
     notes: tuple[str, ...]
 
     @property
+    def canary_seed(self) -> int | None:
+        """Seed of the canaries that the network was trained with, when the file names any."""
+        facts = self.checkpoint.meta.recipe.get("canaries") if self.checkpoint.meta else None
+        return facts["seed"] if facts else None
+
+    @property
     def split(self) -> str | None:
         """Fingerprint of the split the network was made on, when the file says so."""
         return self.checkpoint.meta.split if self.checkpoint.meta else None

@@ -6,6 +6,7 @@ import pytest
 import torch
 
 from sublimate.audits.gates import (
+    carried_out,
     clean_reference,
     enough_records,
     fair_attack,
@@ -17,6 +18,7 @@ from sublimate.audits.gates import (
 from sublimate.audits.intervals import Interval, null_se
 from sublimate.audits.outputs import Outputs
 from sublimate.audits.population import Compared, compare
+from sublimate.audits.result import Skipped
 from sublimate.audits.statistics import detectable
 
 NONE = torch.tensor([], dtype=torch.long)
@@ -118,10 +120,32 @@ def test_the_smallest_leak_beside_a_thousand_never_seen_records(n, least):
 def test_a_reference_that_tells_is_refused(draw):
     clean = {"forget": draw(300, 0), "control": draw(300, 1), "retain": draw(50, 2)}
     assert clean_reference(compare(clean["forget"], clean["control"]), clean).passed
-    for shift in (1.0, -1.0):
-        saw = clean | {"forget": draw(300, 0, shift=shift)}
-        gate = clean_reference(compare(saw["forget"], saw["control"]), saw)
-        assert not gate.passed and gate.says.startswith("The reference is not clean")
+    saw = clean | {"forget": draw(300, 0, shift=1.0)}
+    gate = clean_reference(compare(saw["forget"], saw["control"]), saw)
+    assert not gate.passed and gate.says.startswith("The reference is not clean")
+
+
+def test_a_reference_that_knows_the_records_less_is_a_yardstick(draw):
+    out = {"forget": draw(300, 0, shift=-1.0), "control": draw(300, 1), "retain": draw(50, 2)}
+    gate = clean_reference(compare(out["forget"], out["control"]), out)
+    assert gate.passed and "of another kind: by confidence its AUC is 0.1" in gate.says
+    # Surer of some class, but less sure of the label: that is not to know the record.
+    mixed = compared(confidence=(0.2, 0.001), entropy=(0.8, 0.001))
+    assert clean_reference(mixed, out).passed
+    assert not clean_reference(compared(confidence=(0.5, 1.0), entropy=(0.8, 0.001)), out).passed
+
+
+def test_a_reference_of_unknown_training_is_marked(draw):
+    out = {"forget": draw(300, 0), "control": draw(300, 1), "retain": draw(50, 2)}
+    found = compare(out["forget"], out["control"])
+    assert "Unverified" in clean_reference(found, out, verified=False).says
+    assert "Unverified" not in clean_reference(found, out).says
+
+
+def test_attacks_that_could_not_be_carried_out_close_a_gate():
+    assert carried_out([]).passed
+    gate = carried_out([Skipped(what="relearned", why="No weights.")])
+    assert not gate.passed and gate.says == "Not all attacks could be carried out. Relearned: No weights."
 
 
 def test_a_reference_that_is_right_about_the_forgotten_records_belongs_to_another_split():

@@ -6,6 +6,7 @@ from torch import nn
 
 from sublimate.audits import outputs
 from sublimate.audits.outputs import FAR, PASSES, Outputs, collect
+from sublimate.errors import InputRefused
 from sublimate.inference import predict
 from sublimate.splits import Part
 from sublimate.testing.toy import ZOO
@@ -45,14 +46,18 @@ def test_an_empty_part_gives_no_rows(toy):
     assert out.z.shape == out.v1.shape == (0, 4) and len(out) == 0
 
 
-def test_infinite_logits_become_far_ones_and_what_is_no_number_stays_none(toy):
+@pytest.mark.parametrize("last", [1.0, float("nan")])
+def test_infinite_logits_become_far_ones_and_what_is_no_number_is_refused(toy, last):
     class Odd(nn.Module):
         def forward(self, x):
-            row = torch.tensor([float("inf"), -float("inf"), float("nan"), 1.0])
-            return row.expand(len(x), 4)
+            return torch.tensor([float("inf"), -float("inf"), 2.0, last]).expand(len(x), 4)
 
-    z = collect(Odd(), Part(toy.data, toy.data.test[:2], "test"), 0).z
-    assert z[0, :2].tolist() == [FAR, -FAR] and bool(z[0, 2].isnan()) and z[0, 3] == 1
+    part = Part(toy.data, toy.data.test[:2], "control")
+    if last != last:
+        with pytest.raises(InputRefused, match="Some answers to control records are not a number"):
+            collect(Odd(), part, 0)
+    else:
+        assert collect(Odd(), part, 0).z[0].tolist() == [FAR, -FAR, 2.0, 1.0]
 
 
 @pytest.mark.parametrize("kind", ZOO)

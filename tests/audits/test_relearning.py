@@ -127,10 +127,23 @@ class Masked(nn.Module):
         return self.inner(x).index_fill(1, torch.tensor([1]), float("-inf"))
 
 
-def test_an_attack_that_cannot_be_carried_out_is_said_not_raised(toy):
+class Undefined(Masked):
+    """No number for what it is shown in training."""
+
+    def forward(self, x):
+        return super().forward(x) * torch.nan if self.training else super().forward(x)
+
+
+def test_infinite_logits_are_clamped(toy):
     found = relearning(Masked(toy.model), toy.model, toy.split, shown=(0, 1), updates=4)
-    assert [a.shown for a in found.erased] == [0]
-    assert any(text.startswith("1 shown to the erased network: The loss became non-finite") for text in found.skipped)
+    assert [a.shown for a in found.erased] == [0, 1] and found.failed == ()
+    assert all(bool(a.others[1].phi.isfinite().all()) for a in found.erased)
+
+
+def test_an_attack_that_cannot_be_carried_out_is_said_not_raised(toy):
+    found = relearning(Undefined(toy.model), toy.model, toy.split, shown=(0, 1), updates=4)
+    assert found.erased == () and len(found.failed) == 2
+    assert found.failed[1].startswith("1 shown to the erased network: The loss became non-finite")
 
 
 @pytest.fixture(scope="session")

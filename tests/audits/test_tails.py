@@ -102,3 +102,9 @@ def test_being_called_by_another_forgotten_class_is_knowledge_too():
 def test_other_requests_and_classes_without_never_seen_records_are_not_asked(draw):
     assert class_tests(draw(30), torch.tensor([], dtype=torch.long)) == []
     assert class_tests(draw(30), torch.tensor([9])) == []
+
+
+def test_no_bound_is_said_to_show_something(draw):
+    equal, apart = (tail_tests(draw(200, 0, shift=by), draw(200, 1), 0)[-1] for by in (0.0, 3.0))
+    assert equal.value == 0 and equal.detail["says"] == "by confidence no threshold is shown to tell records apart."
+    assert apart.value > 0 and f"ε ≥ {apart.value:.2g}" in apart.detail["says"]

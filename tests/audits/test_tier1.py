@@ -143,7 +143,7 @@ def test_tests_and_gates_of_a_crowd(draw_crowd):
     assert [gate.name for gate in found.gates] == [
         "fair attack", "fair control", "still works", "something to erase", "enough records",
     ]  # fmt: skip
-    assert [test.name.split(",")[0] for test in found.tests] == ["AUC"] * 5 + [
+    assert [test.name.split(",")[0] for test in found.tests] == ["AUC"] * 5 + ["Classes apart"] * 5 + [
         "found at 1.0% false alarms", "found at 1.0% false alarms", "found at 0.1% false alarms",
         "found at 0.1% false alarms", "ε",
     ]  # fmt: skip

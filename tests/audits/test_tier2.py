@@ -8,9 +8,9 @@ import pytest
 import torch
 from torch import nn
 
-from sublimate.audits import outside
+from sublimate.audits import beside, outside
 from sublimate.audits.beside import neighbour_classes, record_by_record
-from sublimate.audits.inside import probes, unchanged_weights
+from sublimate.audits.inside import classes_in_features, membership_in_features, unchanged_weights
 from sublimate.audits.intervals import Interval
 from sublimate.audits.looking import Hint, Look, auc_hint, hint
 from sublimate.audits.outside import nearby, relearned
@@ -95,7 +95,7 @@ def test_without_references_the_reason_is_noted(by_heart):
 def test_weights_that_were_not_changed(by_heart):
     original = by_heart.original
     (test,) = named(unchanged_weights(look(by_heart, copy.deepcopy(original))), "Unchanged")
-    assert test.outcome == "different" and test.value == 1.0 and "every tensor" in test.detail["says"]
+    assert test.outcome == "different" and test.value == 1.0 and "every weight" in test.detail["says"]
     edited = copy.deepcopy(original)
     with torch.no_grad():
         edited[3].bias[1] -= 20
@@ -118,7 +118,8 @@ def test_a_network_without_weights_and_layers_is_looked_at_from_outside(by_heart
     at = look(replace(by_heart, original=Still()), Still(), [Still()])
     at.split = replace(at.split, forget=at.split.forget[:60], control=at.split.control[:80])
     found = look_closer(at)
-    assert [s.what for s in at.skipped] == ["unchanged weights", "probes", "relearned"]
+    assert [s.what for s in at.skipped] == ["unchanged weights", "membership in features", "relearned"]
+    assert at.undone == at.skipped
     assert named(found, "Neighbourhood")
 
 
@@ -127,7 +128,7 @@ def test_one_record_is_looked_at_as_far_as_it_goes(by_heart):
     at.split = split(by_heart.data, "id:7")
     found = look_closer(at)
     assert {test.name for test in found} >= {"Relearning, 0 shown", "Neighbourhood, fgsm", "RMIA", "Extreme records"}
-    assert {s.what for s in at.skipped} == {"membership in the features", "relearning"}
+    assert {s.what for s in at.skipped} == {"membership in the features", "relearning"} and at.undone == []
     assert not [test for test in found if test.outcome == "different"]
 
 
@@ -141,14 +142,17 @@ def attack(shown, known, n=100, labels=None):
 @pytest.mark.parametrize(
     ("mine", "references", "points", "outcome"),
     [
-        ((50, 70), [(10, 20)], 45.0, "different"),
-        ((10, 20), [(50, 70)], -45.0, "reported"),  # slower is no sign of memory
-        ((0, 90), [(90, 0)], 0.0, "reported"),  # as fast on the whole: the order at one n says nothing
-        ((20, 24), [(10, 15)], 9.5, "reported"),  # surely faster, but by less than 10 points
-        ((20, 26), [(10, 15)], 10.5, "different"),
+        ((50, 70), [(10, 20)], 45.0, "reported"),  # one reference does not say what chance does
+        ((50, 70), [(10, 20)] * 2, 45.0, "different"),
+        ((10, 20), [(50, 70)] * 2, -45.0, "reported"),  # slower is no sign of memory
+        ((0, 90), [(90, 0)] * 2, 0.0, "reported"),  # as fast on the whole: the order at one n says nothing
+        ((90, 94), [(80, 85)] * 2, 9.5, "reported"),  # surely faster, but by less than 10 points
+        ((90, 96), [(80, 85)] * 2, 10.5, "different"),
+        ((50, 54), [(10, 10)] * 2, 42.0, "reported"),  # the original knew 100 %: 45 points are half of the way
+        ((50, 62), [(10, 10)] * 2, 46.0, "different"),
         ((50, 50), [(10, 10), (30, 30)], 30.0, "reported"),  # two references lie 20 points apart: 40 are needed
         ((62, 62), [(10, 10), (30, 30)], 42.0, "different"),
-        ((50, 50), [(28, 28), (30, 30)], 21.0, "different"),
+        ((70, 70), [(28, 28), (30, 30)], 41.0, "different"),
     ],
 )
 def test_the_return_of_a_class_over_all_attacks(one_class, monkeypatch, mine, references, points, outcome):
@@ -195,7 +199,7 @@ def test_relearned_records_are_compared_within_their_class(by_heart, monkeypatch
 
 @pytest.fixture(scope="module")
 def threes():
-    """Digits without threes: an original, three that never saw one, and the original with another last layer."""
+    """Digits without threes: an original, three that never saw one, and the original with a lower last bias."""
     s = split(load("digits"), "class:3")
 
     def trained(rows, seed):
@@ -207,7 +211,7 @@ def threes():
     original, *retrained = trained(s.data.train, 0), *(trained(s.retain, seed) for seed in (1, 2, 3))
     edited = copy.deepcopy(original)
     with torch.no_grad():
-        edited.linear.weight[3], edited.linear.bias[3] = 0.0, -20.0
+        edited.linear.bias[3] -= 5.0
     return SimpleNamespace(split=s, original=original, retrained=retrained), edited
 
 
@@ -244,14 +248,18 @@ def test_neighbour_classes_need_two_references_and_a_clear_distance(one_class):
 
 def test_requests_of_records_are_not_asked_for_classes(by_heart):
     at = look(by_heart, by_heart.retrained[0], by_heart.retrained[1:])
-    assert neighbour_classes(at) == [] and [h.test.name for h in probes(at)] == ["Membership in the features"]
+    assert neighbour_classes(at) == classes_in_features(at) == []
+    assert [h.test.name for h in membership_in_features(at)] == ["Membership in the features"]
 
 
-def test_the_population_is_set_aside_where_there_is_no_val(by_heart):
-    at = look(by_heart, by_heart.retrained[0], by_heart.retrained[1:])
-    at.split = replace(at.split, val=NONE)
+def test_the_population_is_set_aside_and_never_val(by_heart, monkeypatch):
+    at, asked = look(by_heart, by_heart.retrained[0], by_heart.retrained[1:]), []
+    answered = beside.answers
+    monkeypatch.setattr(beside, "answers", lambda m, r, part: asked.append(part.rows) or answered(m, r, part))
     (rmia,) = named(record_by_record(at), "RMIA")
-    assert rmia.n_control == 400  # half of 800
+    assert rmia.n_control == 600  # of 800
+    assert len(at.split.val) and not torch.isin(torch.cat(asked), at.split.val).any()
+    monkeypatch.undo()
     at.split = replace(at.split, control=at.split.control[:1])
     look_closer(at)
     assert any("too few never-seen records to set some aside" in s.why for s in at.skipped)

@@ -48,6 +48,21 @@ def test_without_gates_and_tests_nothing_is_passed():
     assert decide([found("RMIA", "alike")], [])[0] == "INCONCLUSIVE"
 
 
+def test_a_pass_says_how_many_could_hide_within_the_tolerance():
+    assert decide([found("AUC, loss", "alike")], [], 0.05 / 0.2) == (
+        "PASS",
+        [
+            "By each of 1 scores the forgotten records are, as a crowd, like never-seen ones within δ.",
+            "That is no word on each record: about 25% of them could be as they were, and the crowd within δ.",
+        ],
+    )
+
+
+def test_classes_that_lie_apart_fail_although_the_crowd_is_alike():
+    tests = [found("AUC, loss", "alike"), found("Classes apart, loss", "different", detail={"says": "cat."})]
+    assert decide(tests, []) == ("FAIL", ["Classes apart, loss: cat."])
+
+
 def test_the_most_telling_reason_comes_first_and_the_order_of_the_others_stays():
     tests = [
         found("Unchanged weights", "different", 1.0, detail={"says": "all."}),

@@ -3,6 +3,7 @@
 import torch
 
 from sublimate.audits.outputs import Outputs
+from sublimate.audits.result import Worst
 from sublimate.audits.worst import SHOWN, standing_out, worst_places, worst_records
 
 
@@ -33,6 +34,9 @@ def test_the_furthest_come_first_on_either_side_and_phi_decides_between_them():
     assert [w.pseudonym for w in found] == [f"record {k}" for k in range(1, 6)]
     assert found[0].model_dump() == {"pseudonym": "record 1", "label": "cat", "phi": -20.0, "share_above": 1.0}
     assert (found[1].phi, found[1].share_above, found[4].share_above) == (9.0, 0.0, 0.25)
+    tied = worst_records(said([3.0], [0]), control, ("cat", "dog"))
+    assert tied[0].share_above == 0.125  # one of four ties and counts half
+    assert "ties count half" in (Worst.model_fields["share_above"].description or "")
 
 
 def test_fewer_records_than_are_shown():

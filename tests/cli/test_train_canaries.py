@@ -36,6 +36,16 @@ def test_the_file_and_the_output_name_the_canaries(planted):
     assert open_network(out, network.data).data.fingerprint == data.fingerprint  # a table that holds them already
 
 
+def test_an_audit_takes_the_seed_of_the_canaries_from_the_file(planted, call):
+    original, _, _ = planted
+    request = f"ids:{original.with_name('original.canaries.txt')}"
+    options = ("--model", original, "--original", original, "--data", "digits", "--forget", request, "--json")
+    code, text, err = call("audit", *options)  # its own seed is 0, that of the training was 3
+    assert code in (7, 8), err
+    found = json.loads(text)
+    assert any(test["name"] == "Canaries, pairs" and test["n_forget"] == 10 for test in found["tests"])
+
+
 def test_erase_and_evaluate_see_the_same_table(planted, tmp_path, call):
     original, _, _ = planted
     request = f"ids:{original.with_name('original.canaries.txt')}"

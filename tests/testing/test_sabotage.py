@@ -11,6 +11,7 @@ import pytest
 import torch
 from torch import nn
 
+from sublimate.audits.identity import identical
 from sublimate.errors import InputRefused, UnlearningFailed
 from sublimate.inference import accuracy, confidence, predict
 from sublimate.models.outputs import logits as as_logits
@@ -18,6 +19,7 @@ from sublimate.splits import Part, Split, split
 from sublimate.testing import sabotage, wrappers
 from sublimate.testing.evidence import Reference
 from sublimate.testing.sabotage import ZOO, last_layer
+from sublimate.testing.shaken import SIZES
 from sublimate.testing.toy import ZOO as KINDS
 from sublimate.testing.toy import Toy, toy_problem
 from sublimate.testing.world import Watch, content, differences, surroundings
@@ -305,3 +307,24 @@ def test_broken_scorers(toy, records):
     first, second = random(z, y), random(z, y)
     assert len(first) == 2 and not torch.equal(first, second)  # not even the same for the same answers
     assert first.dtype == constant(z, y).dtype == confidence(z, y).dtype
+
+
+@pytest.mark.parametrize("name", [name for name in ZOO if name.startswith("shaken-")])
+def test_shaken_weights_are_none_of_the_originals_and_answer_nearly_alike(toy, records, name):
+    calm = make(name.removeprefix("shaken-"), toy, records)
+    for seed, size in enumerate(SIZES):
+        moved = ZOO[name].make(toy.model, records, 0, size=size)
+        for mine, theirs in zip(moved.parameters(), calm.parameters(), strict=True):
+            change = float((mine - theirs).detach().norm() / theirs.detach().norm())
+            assert 0.1 * size < change < 3 * size
+        again = ZOO[name].make(toy.model, records, seed)  # the size goes by the seed
+        assert (content(again) == content(moved)) == (seed == 0)
+    assert "shaken" in ZOO[name].description
+
+
+def test_shaken_networks_are_told_by_their_weights(toy):
+    """Up to noise of 1e-5; beyond it the attacks must tell."""
+    for name in ("shaken-no-op", "shaken-logit-mask", "shaken-temperature", "shaken-last-layer"):
+        for size in (1e-6, 1e-5):
+            found = identical(ZOO[name].make(toy.model, toy.split, 0, size=size), toy.model, classes=4)
+            assert found.last_layer_only if name == "shaken-last-layer" else found.untouched

@@ -10,28 +10,24 @@ from torch import nn
 
 from ..errors import InputRefused
 from ..splits import Part, Split
-from .copies import without_copies
+from .blind import not_tested
+from .copies import Trained, without_copies, without_kept
 from .curves import curves
-from .gates import MOST_DELTA, clean_reference
+from .gates import MOST_DELTA, carried_out
 from .harm import Parts, complaints, harm
+from .kind import apart_from_nature
 from .looking import Look
 from .membership import entropy_mia
 from .outputs import PASSES, Outputs, collect
 from .planted import Pairs, pair_tests, set_apart
-from .population import SCORERS, Scorer, compare
-from .result import Audit, Compute, Gate, Skipped, Test
+from .population import SCORERS, Scorer
+from .references import Reference, clean_references, listed
+from .result import Audit, Compute, Skipped, Test
 from .sampling import looked_at
 from .tier1 import look_at_crowd
 from .tier2 import look_closer
 from .verdict import decide
 from .worst import worst_places, worst_records
-
-ALWAYS_BLIND = ("single records, by networks that are trained and erased again for the purpose (shadow networks)",)
-BLIND = (
-    "an edit of the last layer or a mask on the outputs that leaves the features as they were (tier 2 looks)",
-    "knowledge that comes back after a few updates (tier 2 looks)",
-    "single records that only a reference network could show (tier 2 with --reference looks)",
-)
 
 
 REVISION = "1"  # raised when the same networks get another verdict: a bench then audits them again
@@ -42,17 +38,20 @@ def audit(
     *,
     original: nn.Module,
     split: Split,
-    reference: nn.Module | Sequence[nn.Module] | None = None,
+    reference: Reference | Sequence[Reference] | None = None,
     tier: int = 1,
     sample: int | None = None,
     seed: int = 0,
+    canary_seed: int | None = None,
     scorers: Mapping[str, Scorer] = SCORERS,
     tick: Callable[[int], None] | None = None,
     worst_ids: Callable[[list[str]], None] | None = None,
 ) -> Audit:
     """Look at an erased network from outside (tier 1) and from inside (tier 2), and say what was shown.
 
-    `worst_ids` is told the ids of the records under `worst`, in their order: the result itself holds pseudonyms.
+    A reference may come as a pair with the fingerprint of the split it was trained on; without it is marked unverified.
+    `canary_seed` is that of the training, where it is another than `seed`; `worst_ids` is told the
+    ids of the records under `worst`, in their order: the result itself holds pseudonyms.
 
     >>> import sublimate as sm
     >>> data = sm.load("digits")
@@ -62,19 +61,21 @@ def audit(
     """
     _check(tier, scorers)
     began = time.perf_counter()
-    planted = set_apart(split, seed)
-    parts = looked_at(planted.split, split, sample)
-    parts["control"], copied = without_copies(parts["control"], Part(split.data, split.data.train, "train"))
+    planted = set_apart(split, seed if canary_seed is None else canary_seed)
+    parts, copied, kept = _fair_parts(looked_at(planted.split, split, sample), split)
     before, after = (_outputs(network, parts, seed, tick) for network in (original, model))
     gone = (split.ratios >= 1).nonzero().flatten()
-    crowd = look_at_crowd(before, after, gone, seed, scorers)
-    references = [reference] if isinstance(reference, nn.Module) else list(reference or [])
-    clean, reference_gates, refused = _clean(references, parts, seed)
+    crowd = look_at_crowd(before, after, gone, seed, scorers, split.data.classes)
+    given = listed(reference)
+    judged = {"the network under audit": (model, after), "the original": (original, before)}
+    clean = clean_references(given, lambda network: _outputs(network, parts, seed), judged, split.fingerprint)
     narrowed = replace(planted.split, forget=parts["forget"].rows, control=parts["control"].rows)
-    look = Look(model, original, narrowed, gone, clean, crowd.delta or MOST_DELTA, seed)
-    look.images = PASSES * (2 + len(references)) * sum(map(len, parts.values()))
+    look = Look(model, original, narrowed, gone, clean.used, crowd.delta or MOST_DELTA, seed)
+    look.images = PASSES * (2 + len(given)) * sum(map(len, parts.values()))
     tests = crowd.tests + _paired(look, planted.pairs) + (look_closer(look) if tier == 2 else [])
-    verdict, reasons = decide(tests, crowd.gates)
+    tests, odd = apart_from_nature(tests, crowd.original, clean.compared, look.delta)
+    gates = [*crowd.gates, *odd, *([carried_out(look.undone)] if tier == 2 else [])]
+    verdict, reasons = decide(tests, gates, crowd.hidden)
     found = harm(before, after, gone, split.data.classes)
     if worst_ids:
         places = worst_places(after["forget"], after["control"])
@@ -82,21 +83,29 @@ def audit(
     return Audit(
         verdict=verdict,
         tier=tier,
-        reasons=[*reasons, *complaints(found)],
+        reasons=[*reasons, *(f"Not judged: {one.what}: {one.why}." for one in kept), *complaints(found)],
         tests=tests,
-        gates=[*crowd.gates, *reference_gates],
+        gates=[*gates, *clean.gates],
         delta=crowd.delta,
         smallest_detectable=crowd.detectable,
         harm=found,
         mia={"before": _mia(before), "after": _mia(after)},
         curves=curves(before, after),
         worst=worst_records(after["forget"], after["control"], split.data.classes),
-        not_tested=[*(BLIND if tier == 1 else ()), *ALWAYS_BLIND],
-        skipped=[*planted.skipped, *copied, *refused, *look.skipped],
+        not_tested=not_tested(tests, tier, len(gone) > 0),
+        skipped=[*planted.skipped, *copied, *kept, *clean.refused, *look.skipped],
         compute=Compute(images=look.images, steps=look.steps, seconds=round(time.perf_counter() - began, 2)),
         split=split.fingerprint,
         n={name: len(part) for name, part in parts.items()},
     )
+
+
+def _fair_parts(parts: dict[str, Part], split: Split) -> tuple[dict[str, Part], list[Skipped], list[Skipped]]:
+    """The parts without copies; what was left out of the never-seen records, and of the forgotten ones."""
+    trained = Trained.read(Part(split.data, split.data.train, "train"))
+    control, copied = without_copies(parts["control"], trained)
+    forget, kept = without_kept(parts["forget"], split.retain, trained)
+    return parts | {"control": control, "forget": forget}, copied, kept
 
 
 def _check(tier: int, scorers: Mapping[str, Scorer]) -> None:
@@ -127,19 +136,3 @@ def _paired(look: Look, pairs: Pairs | None) -> list[Test]:
         return []
     look.images += 4 * len(pairs[0])  # two networks, and each record has its twin
     return pair_tests(look.model, look.original, pairs)
-
-
-def _clean(
-    references: Sequence[nn.Module], parts: Mapping[str, Part], seed: int
-) -> tuple[list[nn.Module], list[Gate], list[Skipped]]:
-    """The references that may be used; the others are refused, with the reason."""
-    used, gates, refused = list[nn.Module](), list[Gate](), list[Skipped]()
-    for number, network in enumerate(references, 1):
-        out = _outputs(network, parts, seed)
-        gate = clean_reference(compare(out["forget"], out["control"]), out)
-        gates.append(gate)
-        if gate.passed:
-            used.append(network)
-        else:
-            refused.append(Skipped(what=f"reference {number}", why=gate.says))
-    return used, gates, refused

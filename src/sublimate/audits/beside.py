@@ -14,7 +14,7 @@ from .result import Outcome
 from .rmia import fitted_a, rmia_scores
 from .shares import share_difference
 
-POPULATION = 1000  # never-seen records set aside for RMIA where there is no val
+POPULATION, ASIDE = 1000, 4  # never-seen records set aside for RMIA, at most one in four
 APART = 0.05  # nats: profiles that differ by less are alike, however little two references differ
 
 
@@ -33,8 +33,11 @@ def record_by_record(look: Look) -> list[Hint]:
 
 
 def _aside(look: Look) -> tuple[Part, Part]:
-    """Control records of the forgotten classes, and a population of other never-seen records."""
-    population = look.split.val_set or look.control.sample(min(POPULATION, len(look.control) // 2), look.seed)
+    """Control records of the forgotten classes, and a population of other never-seen records.
+
+    Not `val`: choices were made on it when erasing, so to the erased network it is not quite never seen.
+    """
+    population = look.control.sample(min(POPULATION, len(look.control) // ASIDE), look.seed)
     control = look.control.where(~torch.isin(look.control.rows, population.rows))
     control = control.where(torch.isin(control.labels, look.forget.labels))
     if not len(control) or not len(population):
@@ -77,7 +80,8 @@ def _spread(look: Look, profile: Profile) -> Hint:
     told = profile.seeds is not None and d.low > max(APART, 2 * profile.seeds.high)
     outcome: Outcome = "different" if told else "reported"
     name = f"Neighbour classes, {profile.name}"
-    return hint(look, name, says, d.js, span=(d.low, d.high), n=(profile.n, profile.n), outcome=outcome)
+    detail = {"decides": profile.seeds is not None}
+    return hint(look, name, says, d.js, span=(d.low, d.high), n=(profile.n, profile.n), outcome=outcome, detail=detail)
 
 
 def _need_references(look: Look) -> None:

@@ -11,6 +11,7 @@ from torch import Tensor, nn
 from ..errors import InputRefused
 from ..inference import confidence, predict
 from ..splits import Part
+from .outputs import bounded
 
 FLOOR = 0.1  # of σ, in units of φ: references that agree by chance make no record an outlier
 EXTREME = 3.0  # |z| beyond this is extreme
@@ -61,7 +62,7 @@ def answers(model: nn.Module, references: Sequence[nn.Module], part: Part) -> An
     """One pass of each network over the part."""
     if not references:
         raise InputRefused("There is no reference network.", "Give at least one that never saw the forgotten records.")
-    phi, *out = [confidence(predict(network, part), part.labels) for network in (model, *references)]
+    phi, *out = [confidence(bounded(predict(network, part)), part.labels) for network in (model, *references)]
     return Answers(part, phi, torch.stack(out))
 
 

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 
 import torch
 from torch import Tensor
@@ -10,9 +10,10 @@ from torch import Tensor
 from ..errors import InputRefused
 from ..inference import accuracy
 from .harm import Parts, staying
+from .intervals import Interval
 from .outputs import Outputs
 from .population import SCORERS, SURE, Compared, Scorer, compare, split_control
-from .result import Gate
+from .result import Gate, Skipped
 from .shares import share_difference
 from .statistics import detectable, resolvable
 
@@ -76,21 +77,52 @@ def enough_records(delta: float, null_se: float) -> Gate:
     return Gate(name="enough records", passed=resolvable(delta, null_se), says=says)
 
 
-def clean_reference(compared: Compared, out: Parts) -> Gate:
-    """A Retrain that knows the forgotten records is none: neither by a score, nor by what it calls right."""
+def carried_out(undone: Sequence[Skipped]) -> Gate:
+    """Tier 2 passes no network that its attacks could not be carried out on: that is how a network could hide."""
+    says = "The attacks on the network itself were carried out, as far as there are enough records for them."
+    if undone:
+        says = "Not all attacks could be carried out. " + " ".join(f"{_began(s.what)}: {s.why}" for s in undone)
+    return Gate(name="attacks carried out", passed=not undone, says=says)
+
+
+def _began(text: str) -> str:
+    return text[:1].upper() + text[1:]
+
+
+def clean_reference(compared: Compared, out: Parts, verified: bool = True) -> Gate:
+    """A Retrain that knows the forgotten records is none: neither by a score, nor by what it calls right.
+
+    One that knows them less than never-seen ones is clean: then the records are of another kind, which is said.
+    """
     right = {name: one.z.argmax(1) == one.labels for name, one in out.items()}
     groups = out["forget"].labels, out["control"].labels
     better = share_difference(right["forget"], right["control"], groups)
     says = "The reference treats the forgotten records like never-seen ones."
-    if telling := compared.different():
-        i = compared.found[telling[0]]
-        says = f"The reference is not clean: by {telling[0]} its AUC is {i.value:.3f} ({i.low:.3f} to {i.high:.3f})."
+    told = compared.different()
+    below = [name for name in told if compared.found[name].value < 0.5]
+    telling = [] if _unsure_of_labels(below) else [name for name in told if name not in below]
+    if telling:
+        says = f"The reference is not clean: by {telling[0]} its AUC is {_figures(compared.found[telling[0]])}."
+    elif below:
+        says = "The reference knows the forgotten records less than never-seen ones, so they are of another kind: by "
+        says += f"{below[0]} its AUC is {_figures(compared.found[below[0]])}. It is used as a yardstick."
     alarm = better.p < SURE and better.points > 0
     if alarm:
         f, c, r = (accuracy(out[name].z, out[name].labels) for name in ("forget", "control", "retain"))
         says = f"The reference is not clean: it calls {f:.1f} % of the forgotten records right, {c:.1f} % of the "
         says += f"never-seen ones and {r:.1f} % of the retained ones. It may belong to another split."
+    if not verified:
+        says += " Unverified: which records it was trained on is not known but by its answers."
     return Gate(name="clean reference", passed=not telling and not alarm, says=says)
+
+
+def _unsure_of_labels(below: Sequence[str]) -> bool:
+    """Who knows a record is not less sure of its label than of others; being sure of some class is another matter."""
+    return bool({"confidence", "loss", "margin"} & set(below))
+
+
+def _figures(i: Interval) -> str:
+    return f"{i.value:.3f} ({i.low:.3f} to {i.high:.3f})"
 
 
 def tolerance(original: Compared) -> float | None:

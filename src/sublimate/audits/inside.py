@@ -13,27 +13,24 @@ NAMED = 50  # unchanged tensors that are listed
 
 
 def unchanged_weights(look: Look) -> list[Hint]:
-    """Bit-identical to the original, wholly or but for the last layer: whatever it says, it knows what it knew."""
-    if not look.original.state_dict():
-        raise InputRefused("The original has no weights.", "Give a network whose weights can be compared.")
-    found = identical(look.model, look.original)
+    """As in the original, wholly or but for the last layer: whatever the network says, it knows what it knew."""
+    for name, network in (("original", look.original), ("network", look.model)):
+        if not network.state_dict():
+            raise InputRefused(f"The {name} has no weights.", "Give a network whose weights can be compared.")
+    found = identical(look.model, look.original, len(look.split.data.classes))
     says = f"{found.numbers_same} of {found.numbers} numbers are those of the original, bit by bit."
     if found.untouched:
-        says = "every tensor is that of the original, bit by bit: nothing was erased, at most it is masked."
+        says = "every weight is that of the original, or as good as: nothing was erased, at most it is masked."
     elif found.last_layer_only:
-        says = "only the last layer was changed: the features are those of the original, bit by bit."
+        says = "only the last layer was changed: the features are those of the original, or as good as."
     only_hidden = found.untouched or found.last_layer_only
     share = found.numbers_same / found.numbers
     outcome: Outcome = "different" if only_hidden else "reported"
     return [hint(look, "Unchanged weights", says, share, outcome=outcome, detail={"tensors": list(found.same)[:NAMED]})]
 
 
-def probes(look: Look) -> list[Hint]:
-    """A fresh linear head on the last features: membership for all requests, the class for whole ones."""
-    return [*_membership(look), *_classes(look)]
-
-
-def _membership(look: Look) -> list[Hint]:
+def membership_in_features(look: Look) -> list[Hint]:
+    """A fresh linear head on the last features must not tell forgotten from never-seen records."""
     found = membership_probe(look.model, look.forget, look.control, seed=look.seed)
     if found is None:
         look.skip("membership in the features", "there are too few records for a probe")
@@ -44,8 +41,8 @@ def _membership(look: Look) -> list[Hint]:
     return [auc_hint(look, "Membership in the features", says, i, only_above=True)]
 
 
-def _classes(look: Look) -> list[Hint]:
-    """Also a network that never saw a class has features for it: this is reported beside its yardsticks."""
+def classes_in_features(look: Look) -> list[Hint]:
+    """Whole classes.  Also who never saw a class has features for it: this is reported beside its yardsticks."""
     if not len(look.gone):
         return []
     networks = look.model, look.original, *look.references[:1]

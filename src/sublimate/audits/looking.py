@@ -27,6 +27,7 @@ class Look:
     delta: float  # of |AUC − .5| that counts as alike
     seed: int
     skipped: list[Skipped] = field(default_factory=list)
+    undone: list[Skipped] = field(default_factory=list)  # of them those that leave the network itself untested
     images: int = 0
     steps: int = 0
 
@@ -43,6 +44,11 @@ class Look:
     def skip(self, what: str, *whys: str) -> None:
         """Note what was not done, and why."""
         self.skipped += [Skipped(what=what, why=why) for why in whys]
+
+    def fail(self, what: str, *whys: str) -> None:
+        """The same for what could not be done to the network under audit, though there were records enough."""
+        self.skip(what, *whys)
+        self.undone += [Skipped(what=what, why=why) for why in whys]
 
 
 @dataclass(frozen=True)

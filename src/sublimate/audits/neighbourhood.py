@@ -15,6 +15,7 @@ from ..inference import device_of, modes_kept, prepare
 from ..models.outputs import logits as as_logits
 from ..randomness import stream
 from ..splits import Part
+from .outputs import bounded
 
 SIZE = 0.03  # of a step, in pixels of 0..1
 BATCH = 250
@@ -88,7 +89,7 @@ def towards(model: nn.Module, part: Part, x: Tensor, y: Tensor, size: float) -> 
     with modes_kept(model), torch.enable_grad():
         model.eval()
         clean = _unit(x).detach().requires_grad_()
-        loss = F.cross_entropy(as_logits(model(prepare(part, clean))), y, reduction="sum")
+        loss = F.cross_entropy(bounded(as_logits(model(prepare(part, clean)))), y, reduction="sum")
         if not loss.requires_grad:  # answers from a table do not depend on the pixels
             return clean.detach()
         (slope,) = torch.autograd.grad(loss, clean)  # with respect to the pixels alone: no weight gets a gradient

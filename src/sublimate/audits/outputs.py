@@ -10,6 +10,7 @@ import torch
 from torch import Tensor, nn
 
 from ..data.views import simple
+from ..errors import InputRefused
 from ..inference import device_of, modes_kept, prepare
 from ..models.outputs import logits as as_logits
 from ..randomness import stream
@@ -37,6 +38,15 @@ class Outputs:
         return Outputs(self.z[keep], self.v1[keep], self.v2[keep], self.labels[keep])
 
 
+def bounded(z: Tensor) -> Tensor:
+    """Logits without infinities, which a mask may write.
+
+    >>> bounded(torch.tensor([1.0, -torch.inf])).tolist()
+    [1.0, -10000.0]
+    """
+    return z.nan_to_num(nan=torch.nan, posinf=FAR, neginf=-FAR)
+
+
 def collect(model: nn.Module, part: Part, seed: int, tick: Callable[[int], None] | None = None) -> Outputs:
     """Read every row once; the views depend on the seed, the part and the place of the row."""
     device, view = device_of(model), partial(simple, flip=part.data.flip)
@@ -47,9 +57,17 @@ def collect(model: nn.Module, part: Part, seed: int, tick: Callable[[int], None]
             x = part.data.read(rows)[0]
             g = stream(seed, "audit", part.name, start)
             seen = torch.cat([x, view(x, g), view(x, g)]).to(device)
-            z = as_logits(model(prepare(part, seen))).float().cpu()
-            found.append(z.nan_to_num(nan=torch.nan, posinf=FAR, neginf=-FAR).unflatten(0, (PASSES, len(rows))))
+            z = bounded(as_logits(model(prepare(part, seen))).float().cpu())
+            _check_numbers(z, part)
+            found.append(z.unflatten(0, (PASSES, len(rows))))
             if tick:
                 tick(PASSES * len(rows))
     z, v1, v2 = torch.cat(found, 1).clone() if found else torch.empty(PASSES, 0, len(part.data.classes))
     return Outputs(z, v1, v2, part.labels)
+
+
+def _check_numbers(z: Tensor, part: Part) -> None:
+    if bool(z.isnan().any()):
+        raise InputRefused(
+            f"Some answers to {part.name} records are not a number.", "Check that the network's outputs are finite."
+        )

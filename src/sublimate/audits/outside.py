@@ -12,12 +12,13 @@ from ..errors import InputRefused
 from .intervals import auc_interval
 from .looking import Hint, Look, auc_hint, hint, shares_hint
 from .neighbourhood import neighbourhood
-from .relearning import relearning
+from .relearning import Relearning, relearning
 from .shares import share_difference
 from .updating import Attack
 
 JUDGED = 2000  # records of each side that are looked at after updates
 MARGIN = 10.0  # points: two networks that never saw a class may learn it so differently
+HALFWAY = 0.5  # from the references to the original: what comes back by less is nearer to never seen
 SEARCHED = 1000  # records of each side whose neighbourhood is searched
 DRAWS = 5
 
@@ -32,10 +33,11 @@ def relearned(look: Look) -> list[Hint]:
     found = relearning(look.model, look.original, few, retrained=references, seed=look.seed)
     whole = len(look.gone) > 0
     look.skip("relearning", *(why for why in found.skipped if whole or not why.startswith("comparison")))
+    look.fail("relearning", *found.failed)
     look.images += found.images
     look.steps += sum(attack.updates for attacks in (found.erased, *found.retrained) for attack in attacks)
     hints = [_still_alike(look, attack) for attack in found.erased]
-    return hints + (_comes_back(look, found.erased, found.retrained) if found.retrained else [])
+    return hints + (_comes_back(look, found) if found.retrained else [])
 
 
 def _still_alike(look: Look, attack: Attack) -> Hint:
@@ -45,11 +47,16 @@ def _still_alike(look: Look, attack: Attack) -> Hint:
         f"after {attack.updates} updates that show {attack.shown} of them, the other forgotten records are told from "
         f"never-seen ones with AUC {i.value:.3f}; accuracy on them {before.accuracy:.1f} → {others.accuracy:.1f} %."
     )
-    return auc_hint(look, f"Relearning, {attack.shown} shown", says, i)
+    figures = {"gain": round(attack.gain, 2), "updates to target": attack.updates_to_target}
+    return auc_hint(look, f"Relearning, {attack.shown} shown", says, i, detail=figures)
 
 
-def _comes_back(look: Look, mine: Sequence[Attack], references: Sequence[Sequence[Attack]]) -> list[Hint]:
-    """A class that is gone comes back no faster than in networks that never saw it: over all attacks, and clearly."""
+def _comes_back(look: Look, found: Relearning) -> list[Hint]:
+    """A class that is gone comes back no faster than in networks that never saw it: over all attacks, and clearly.
+
+    Only from two references on it is known how far two such networks differ by chance.
+    """
+    mine, references = found.erased, found.retrained
     shared = set.intersection(*({attack.shown for attack in attacks} for attacks in (mine, *references)))
     if not shared:
         look.skip("return of the class", "no attack could be carried out on all networks")
@@ -57,16 +64,19 @@ def _comes_back(look: Look, mine: Sequence[Attack], references: Sequence[Sequenc
     own, *never = (_known(attacks, shared, look.gone) for attacks in (mine, *references))
     levels = [100 * float(one.mean()) for one in never]
     known, beside = 100 * float(own.mean()), sum(levels) / len(levels)
-    margin = max(MARGIN, 2 * (max(levels) - min(levels)))
+    margin = max(MARGIN, 2 * (max(levels) - min(levels)), HALFWAY * (2 * found.target - beside))
     says = (
         f"over {len(shared)} attacks of {mine[0].updates} updates {known:.1f} % of the forgotten class are known "
         f"again, {beside:.1f} % by networks that never saw it; a difference counts beyond {margin:.0f} points."
     )
-    p = _sign_test(own - torch.stack(never).mean(0))
+    if len(never) < 2:
+        says += " With one reference this is only reported."
+    figures = {"references": [round(level, 2) for level in levels], "original": round(2 * found.target, 2)}
+    p = _sign_test(own - torch.stack(never).mean(0)) if len(never) > 1 else None
     return [
         hint(
             look, "Return of the class", says, known - beside, p=p, counts=known - beside > margin,
-            n=(len(own), len(own)), detail={"references": [round(level, 2) for level in levels]},
+            n=(len(own), len(own)), detail=figures,
         )
     ]  # fmt: skip
 

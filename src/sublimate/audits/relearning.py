@@ -29,6 +29,7 @@ class Relearning:
     retrained: tuple[tuple[Attack, ...], ...]
     skipped: tuple[str, ...]
     images: int  # passed forward in all of them
+    failed: tuple[str, ...] = ()  # attacks on the erased network that could not be carried out, and why
 
 
 def relearning(
@@ -46,6 +47,7 @@ def relearning(
     Shown are at most half of the forgotten records; control are never-seen records of the same classes.
     """
     plan, skipped = _plan(split, max(shown), max(1, updates // len(shown)), seed), list[str]()
+    failed = list[str]()
     target = standing(original, plan.others).accuracy / 2
     if too_many := [n for n in shown if n > len(plan.pool)]:
         wanted = ", ".join(map(str, too_many))
@@ -53,23 +55,24 @@ def relearning(
     if not retrained:
         skipped.append("comparison: there is no network at hand that never saw the forgotten records")
 
-    def attacks(network: nn.Module, name: str) -> tuple[Attack, ...]:
+    def attacks(network: nn.Module, name: str, noted: list[str]) -> tuple[Attack, ...]:
         before, found = standings(network, plan), list[Attack]()
         for n in sorted(set(shown) - set(too_many)):
             try:
                 found.append(attack(network, plan, n, target, before))
             except UnlearningFailed as error:
-                skipped.append(f"{n} shown to the {name} network: {error.cause}")
+                noted.append(f"{n} shown to the {name} network: {error.cause}")
         return tuple(found)
 
-    erased = attacks(model, "erased")
-    compared = tuple(attacks(network, "retrained") for network in retrained)
+    erased = attacks(model, "erased", failed)
+    compared = tuple(attacks(network, "retrained", skipped) for network in retrained)
     looked = len(plan.others) + (1 + len(retrained)) * (len(plan.others) + len(plan.control))
     return Relearning(
         target=target,
         erased=erased,
         retrained=compared,
         skipped=tuple(skipped),
+        failed=tuple(failed),
         images=looked + sum(one.images for group in (erased, *compared) for one in group),
     )
 

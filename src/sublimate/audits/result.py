@@ -54,7 +54,9 @@ class Worst(_Plain):
     pseudonym: str
     label: str
     phi: float | None = Field(description="logit-scaled confidence; null where it is infinite")
-    share_above: float = Field(description="share of never-seen records of its class that score at least as high")
+    share_above: float = Field(
+        description="share of never-seen records of its class that score higher; ties count half"
+    )
 
 
 class Compute(_Plain):

@@ -56,12 +56,12 @@ def _ratio(p: Tensor, p_out: Tensor, a: float) -> Tensor:
 
 
 def rmia_scores(forget: Answers, control: Answers, population: Answers, a: float = A, gamma: float = 1.0) -> Rmia:
-    """RMIA of forgotten and of control records against a population that holds none of either (`val`, say)."""
+    """RMIA of forgotten and of control records against a population that holds none of either."""
     judged = torch.cat([forget.part.rows, control.part.rows])
     if not len(population.part) or bool(torch.isin(population.part.rows, judged).any()):
         raise InputRefused(
             "The population for RMIA is empty or shares records with those it judges.",
-            "Set a part of the never-seen records aside, or take val.",
+            "Set a part of the never-seen records aside.",
         )
     z = population.p, population.p_out
     mine, theirs = (rmia(group.p, group.p_out, *z, a, gamma) for group in (forget, control))

@@ -55,7 +55,9 @@ def _found_at(rate: float, f: Tensor, c: Tensor, below: bool) -> Test:
 
 def _epsilon_test(e: Epsilon) -> Test:
     where = "below" if e.below else "above"
-    says = f"by confidence an attacker tells records apart as only ε ≥ {e.value:.2f} allows ({where} a threshold)."
+    says = f"by confidence an attacker tells records apart as only ε ≥ {e.value:.2g} allows ({where} a threshold)."
+    if e.value == 0:
+        says = "by confidence no threshold is shown to tell records apart."
     return Test(
         name="ε, lower bound", tier=1, value=e.value, n_forget=e.tpr.n, n_control=e.fpr.n,
         outcome="different" if e.value > 0 else "reported",

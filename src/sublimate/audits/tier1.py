@@ -2,12 +2,13 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 
 import torch
 from torch import Tensor
 
+from .apart import apart_tests
 from .gates import (
     MOST_DELTA,
     enough_records,
@@ -18,7 +19,7 @@ from .gates import (
     tolerance,
 )
 from .harm import Parts
-from .population import SCORERS, Scorer, compare, population_tests
+from .population import SCORERS, Compared, Scorer, compare, population_tests
 from .result import Gate, Test
 from .statistics import detectable
 from .tails import class_tests, tail_tests
@@ -26,16 +27,27 @@ from .tails import class_tests, tail_tests
 
 @dataclass(frozen=True)
 class Crowd:
-    """Tests and gates of tier 1, δ, and the smallest leak that could be seen."""
+    """Tests and gates of tier 1, δ, the smallest leak that could be seen, and what the original showed."""
 
     tests: list[Test]
     gates: list[Gate]
     delta: float | None
     detectable: float | None
+    original: Compared
+
+    @property
+    def hidden(self) -> float | None:
+        """The share of the records that could be as they were while the crowd stays within δ."""
+        return self.delta and self.delta / self.original.excess
 
 
 def look_at_crowd(
-    before: Parts, after: Parts, gone: Tensor, seed: int = 0, scorers: Mapping[str, Scorer] = SCORERS
+    before: Parts,
+    after: Parts,
+    gone: Tensor,
+    seed: int = 0,
+    scorers: Mapping[str, Scorer] = SCORERS,
+    classes: Sequence[str] = (),
 ) -> Crowd:
     """Compare forgotten with never-seen records; `gone` are the wholly forgotten classes."""
     was, now = (compare(out["forget"], out["control"], scorers) for out in (before, after))
@@ -49,7 +61,8 @@ def look_at_crowd(
     ]
     tests = [
         *population_tests(now, delta or MOST_DELTA),
+        *apart_tests(after["forget"], after["control"], delta or MOST_DELTA, classes, scorers),
         *tail_tests(after["forget"], after["control"], seed),
         *class_tests(after["never"], gone),
     ]
-    return Crowd(tests, gates, delta, detectable(now.null_se))
+    return Crowd(tests, gates, delta, detectable(now.null_se), was)

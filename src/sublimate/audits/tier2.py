@@ -4,14 +4,15 @@ from __future__ import annotations
 
 from ..errors import InputRefused
 from .beside import neighbour_classes, record_by_record
-from .inside import probes, unchanged_weights
+from .inside import classes_in_features, membership_in_features, unchanged_weights
 from .looking import Hint, Look
 from .outside import nearby, relearned
 from .population import ALPHA, SURE
 from .result import Test
 from .statistics import holm
 
-ATTACKS = (unchanged_weights, probes, relearned, nearby, record_by_record, neighbour_classes)
+NEEDED = (unchanged_weights, membership_in_features, relearned)  # without them no network is passed
+ATTACKS = (*NEEDED, classes_in_features, nearby, record_by_record, neighbour_classes)
 
 
 def look_closer(look: Look) -> list[Test]:
@@ -21,7 +22,8 @@ def look_closer(look: Look) -> list[Test]:
         try:
             hints += attack(look)
         except InputRefused as refusal:
-            look.skip(attack.__name__.replace("_", " "), str(refusal))
+            note = look.fail if attack in NEEDED else look.skip
+            note(attack.__name__.replace("_", " "), str(refusal))
     return corrected(hints)
 
 

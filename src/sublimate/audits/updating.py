@@ -11,6 +11,7 @@ import torch.nn.functional as F
 from torch import Tensor, nn
 
 from ..data.batches import Batch, Batches, Blank, Meter
+from ..errors import InputRefused
 from ..inference import confidence, device_of, predict, prepare
 from ..loop import Loop
 from ..models.memory import channels_last
@@ -18,6 +19,7 @@ from ..models.outputs import logits as as_logits
 from ..phase import Losses, Measured, Phase
 from ..randomness import guarded
 from ..splits import Part
+from .outputs import bounded
 
 BATCH, MOST_SHOWN = 32, 8  # records of a batch, and how many of them are shown ones at most
 LR, MOMENTUM, CLIP = 0.03, 0.9, 1.0  # hidden and never-seen classes part best here; the bound is against divergence
@@ -80,7 +82,7 @@ def standings(network: nn.Module, plan: Plan) -> tuple[Standing, Standing]:
 
 def standing(network: nn.Module, part: Part) -> Standing:
     """What the network says about a part."""
-    z = predict(network, part)
+    z = bounded(predict(network, part))
     return Standing(z.argmax(1) == part.labels, confidence(z, part.labels), part.labels)
 
 
@@ -97,6 +99,7 @@ def attack(network: nn.Module, plan: Plan, shown: int, target: float, before: tu
             weight.requires_grad_(weight.is_floating_point())
         loop = Loop(student.train(), plan.seed, Meter(), checks=[{"iteration": 0} | watch()[0]])
         loop.run([replace(_phase(student, plan, shown, loop.meter), watch=watch, every=EVERY)])
+    _check_moved(student, network)
     others, control = zip(before, standings(student, plan), strict=True)
     return Attack(
         shown=shown,
@@ -105,6 +108,13 @@ def attack(network: nn.Module, plan: Plan, shown: int, target: float, before: tu
         control=control,
         updates_to_target=next((int(c["iteration"]) for c in loop.checks if c["others"] >= target), None),
     )
+
+
+def _check_moved(student: nn.Module, network: nn.Module) -> None:
+    if all(torch.equal(mine, theirs) for mine, theirs in zip(student.parameters(), network.parameters(), strict=True)):
+        raise InputRefused(
+            "Updates leave the weights of the network as they are.", "Give a network whose weights make its answers."
+        )
 
 
 def _phase(student: nn.Module, plan: Plan, shown: int, meter: Meter) -> Phase:
@@ -117,7 +127,13 @@ def _phase(student: nn.Module, plan: Plan, shown: int, meter: Meter) -> Phase:
     def step(turn: Batch) -> Losses:
         batches = [source.at(turn.t) for source in sources]
         x, y = torch.cat([b.x for b in batches]), torch.cat([b.y for b in batches])
-        return {"ce": F.cross_entropy(as_logits(student(prepare(plan.retain, x))), y)}
+        loss = F.cross_entropy(bounded(as_logits(student(prepare(plan.retain, x)))), y)
+        if not loss.requires_grad:
+            raise InputRefused(
+                "The network computes its answers without gradients, so it cannot be updated.",
+                "Give a network whose forward does not run under torch.no_grad.",
+            )
+        return {"ce": loss}
 
     optimizer = torch.optim.SGD(student.parameters(), lr=LR, momentum=MOMENTUM)
     return Phase(

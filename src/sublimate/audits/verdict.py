@@ -10,8 +10,8 @@ MAIN = "AUC, "  # of the tests that must all show equality
 BESIDE = "clean reference"  # a gate for the reference alone: what is refused is not used
 
 
-def decide(tests: Sequence[Test], gates: Sequence[Gate]) -> tuple[Verdict, list[str]]:
-    """The verdict and its reasons, most telling first.
+def decide(tests: Sequence[Test], gates: Sequence[Gate], hidden: float | None = None) -> tuple[Verdict, list[str]]:
+    """The verdict and its reasons, most telling first; `hidden` is the share that could hide within δ.
 
     A difference that was shown counts even where equality could not have been; only an unfair attack shows nothing.
     """
@@ -26,7 +26,16 @@ def decide(tests: Sequence[Test], gates: Sequence[Gate]) -> tuple[Verdict, list[
         return "INCONCLUSIVE", open_
     if not main:
         return "INCONCLUSIVE", ["No score was looked at."]
-    return "PASS", [f"By each of {len(main)} scores the forgotten records are like records that were never seen."]
+    return "PASS", [_passed(len(main)), *([_could_hide(hidden)] if hidden else [])]
+
+
+def _passed(scores: int) -> str:
+    return f"By each of {scores} scores the forgotten records are, as a crowd, like never-seen ones within δ."
+
+
+def _could_hide(share: float) -> str:
+    """A share q of records as before among erased ones moves a mean AUC by q times what the original showed."""
+    return f"That is no word on each record: about {share:.0%} of them could be as they were, and the crowd within δ."
 
 
 def is_main(test: Test) -> bool:

@@ -16,55 +16,60 @@ from ..networks import factory
 from ..plan import Context
 from ..splits import Part, Split, same, split
 from ..testing.evidence import Reference
-from ..testing.sabotage import ZOO, Sabotage
+from ..testing.sabotage import ZOO, Sabotage, finetune
 from ..training import fit
 from .memorised import MODEL, PROBLEMS, Problem, recipe, table
 
 Row = dict[str, Any]
+Beside = list[tuple[nn.Module, str]]
+"""References with the split that they were trained on."""
 
 
 def verdicts(context: Context, *, problem: str, request: str, seed: int) -> list[Row]:
-    """One original, two of its Retrains (one is audited, one is the reference) and the zoo, at tiers 1 and 2."""
+    """One original, three of its Retrains (one is audited, two are references) and the zoo, at tiers 1 and 2."""
     p = PROBLEMS[problem]
     data = table(p, seed)
     chosen = split(data, request, few=1000, seed=seed)
-    original, retrained, reference = (
+    original, retrained, *references = (
         fit(factory(MODEL, data), part, recipe(p), seed=s)[0]
-        for part, s in ((Part(data, data.train, "train"), 0), (chosen.retain_set, 1), (chosen.retain_set, 2))
+        for s, part in enumerate((Part(data, data.train, "train"), *[chosen.retain_set] * 3))
     )
+    beside = [(network, chosen.fingerprint) for network in references]
     learned = accuracy(predict(original, Part(data, data.train, "train")), data.labels[data.train])
     about = {"problem": problem, "request": request, "seed": seed, "train accuracy": round(learned, 2)}
     rows = [
         about
         | {"network": name, "tier": tier}
-        | _told(audit(m, original=original, split=chosen, tier=tier, seed=seed, reference=reference))
+        | _told(audit(m, original=original, split=chosen, tier=tier, seed=seed, reference=beside))
         for name, m in (("original", original), ("retrain", retrained))
         for tier in (1, 2)
     ]
-    return rows + [about | row for row in _sabotaged(p, original, chosen, reference, seed)]
+    return rows + [about | row for row in _sabotaged(p, original, chosen, beside, seed)]
 
 
-def _sabotaged(p: Problem, original: nn.Module, chosen: Split, reference: nn.Module, seed: int) -> Iterator[Row]:
+def _sabotaged(p: Problem, original: nn.Module, chosen: Split, beside: Beside, seed: int) -> Iterator[Row]:
     for name, sabotage in ZOO.items():
         try:
-            told = _told(_fooled(p, sabotage, original, chosen, reference, seed))
+            told = _told(_fooled(p, sabotage, original, chosen, beside, seed))
         except InputRefused as refusal:  # what is refused was not passed either
             told = {"verdict": "REFUSED", "reasons": [str(refusal)]}
         yield {"network": name, "tier": 2} | told
 
 
-def _fooled(p: Problem, s: Sabotage, original: nn.Module, chosen: Split, reference: nn.Module, seed: int) -> Audit:
+def _fooled(p: Problem, s: Sabotage, original: nn.Module, chosen: Split, beside: Beside, seed: int) -> Audit:
+    """False evidence comes with a network that was merely trained on: the original itself would be told by its bits."""
     options = {"recipe": recipe(p)} if s.attacks == "reference" else {}
     handed = s.make(original, chosen, seed, **options)
-    shared: dict[str, Any] = {"original": original, "tier": 2, "seed": seed, "split": chosen, "reference": reference}
-    if isinstance(handed, Reference):
-        same(handed.split, chosen.fingerprint, "The reference")
-        return audit(original, **shared | {"reference": handed.model})
-    if isinstance(handed, Split):
-        return audit(original, **shared | {"split": handed})
+    shared: dict[str, Any] = {"original": original, "tier": 2, "seed": seed, "split": chosen, "reference": beside}
     if isinstance(handed, nn.Module):
         return audit(handed, **shared)
-    return audit(original, **shared | {"scorers": {"broken": on_clean(handed)}})
+    trained_on = finetune(original, chosen, seed)
+    if isinstance(handed, Reference):
+        same(handed.split, chosen.fingerprint, "The reference")
+        return audit(trained_on, **shared | {"reference": (handed.model, handed.split)})
+    if isinstance(handed, Split):
+        return audit(trained_on, **shared | {"split": handed})
+    return audit(trained_on, **shared | {"scorers": {"broken": on_clean(handed)}})
 
 
 def _told(found: Audit) -> Row:

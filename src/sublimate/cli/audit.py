@@ -31,6 +31,7 @@ if TYPE_CHECKING:
     from torch import nn
 
     from ..audits.result import Audit
+    from ..networks import Network
     from ..report.rows import Story
     from ..splits import Split
     from .ui import Ui
@@ -79,7 +80,7 @@ def run(
     for retrained in references:
         check_retrain(retrained, chosen)
         check_comparable(retrained, before, chosen)
-    found = judge(ui, erased.model, before.model, [r.model for r in references], chosen, tier, sample, seed)
+    found = judge(ui, erased.model, before, references, chosen, tier, sample, seed)
     if report:
         story = with_audit(story_of(before.data, chosen, before.architecture, [], None), chosen, found)
         write_page(replace(story, title=f"Audit: {story.title[0].lower()}{story.title[1:]}"), report)
@@ -91,8 +92,8 @@ def run(
 def judge(
     ui: Ui,
     erased: nn.Module,
-    original: nn.Module,
-    references: Sequence[nn.Module],
+    original: Network,
+    references: Sequence[Network],
     chosen: Split,
     tier: int,
     sample: int | None,
@@ -104,10 +105,12 @@ def judge(
 
     ids = list[str]()
     ui.say(f"Auditing at tier {tier}: {len(chosen.forget)} forgotten records against never-seen ones.")
-    with ui.count("audit", images_at_tier_1(chosen, sample, seed)) as tick:
+    planted = seed if original.canary_seed is None else original.canary_seed
+    known = [(network.model, network.split) for network in references]
+    with ui.count("audit", images_at_tier_1(chosen, sample, planted)) as tick:
         found = audit(
-            erased, original=original, split=chosen, reference=references, tier=tier, sample=sample, seed=seed,
-            tick=tick, worst_ids=ids.extend,
+            erased, original=original.model, split=chosen, reference=known, tier=tier, sample=sample, seed=seed,
+            canary_seed=planted, tick=tick, worst_ids=ids.extend,
         )  # fmt: skip
     for line in audit_lines(found, ids):
         ui.say(line)

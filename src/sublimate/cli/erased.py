@@ -55,8 +55,7 @@ def judged(
     """The audit of what was erased, when one was asked for."""
     if tier is None:
         return None
-    models = [reference.model for reference in references]
-    return judge(ui, result.model.to(device), network.model, models, result.split, tier, None, seed)
+    return judge(ui, result.model.to(device), network, references, result.split, tier, None, seed)
 
 
 def report_on(ui: Ui, story: Story, split: Split, found: Audit | None, path: Path) -> None:

@@ -2,7 +2,7 @@
 
 Each maker takes the original network, the split and a seed, changes neither, and gives what its entry in `ZOO` says
 it attacks: "model" a network, "reference" a `Reference`, "control" a `Split`, "scorer" a `Scorer`.  Where the model is
-not attacked, the operator hands in the original itself.
+not attacked, the operator hands in a network that was merely trained on for an epoch (`finetune`).
 """
 
 from __future__ import annotations
@@ -23,6 +23,7 @@ from ..splits import Part, Split
 from ..unlearn import method
 from . import evidence, wrappers
 from .evidence import Reference, Scorer
+from .shaken import shaken
 
 Target = Literal["model", "reference", "control", "scorer"]
 Handed = nn.Module | Reference | Split | Scorer
@@ -132,10 +133,13 @@ def _erased(
         return failure.model
 
 
+HIDING = (no_op, logit_mask, borrowed_answers, temperature, entropy_padding, clipping, last_layer)
+"""Sabotages that leave all or nearly all weights as they were: noise on them must not help."""
+
 _MAKERS: dict[Target, tuple[Callable[..., Handed], ...]] = {
     "model": (
         no_op, wrong_indices, logit_mask, borrowed_answers, temperature, entropy_padding, clipping, last_layer,
-        finetune, random_labels, ascent,
+        finetune, random_labels, ascent, *map(shaken, HIDING),
     ),
     "reference": (evidence.contaminated_reference, evidence.foreign_reference),
     "control": (evidence.leaky_control, evidence.copied_control),

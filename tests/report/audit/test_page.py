@@ -78,6 +78,12 @@ def test_tests_stand_by_the_question_they_ask(made_up):
     ) in rows
 
 
+def test_the_legend_says_which_tests_count_from_where(made_up):
+    text = Parsed(page_of(made_up())).texts("main")[0]
+    assert "Below 0.05 counts as shown where all records are taken together" in text
+    assert "a difference by any other test counts below 0.01" in text
+
+
 def test_all_the_rest_is_there(made_up):
     parsed = Parsed(page_of(made_up("INCONCLUSIVE")))
     text = parsed.texts("main")[0]

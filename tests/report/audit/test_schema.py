@@ -10,9 +10,11 @@ from pathlib import Path
 import pytest
 from pydantic import ValidationError
 
+from sublimate.audits.auditing import audit
 from sublimate.audits.result import Audit, Worst
 from sublimate.cli.audit import as_json
 from sublimate.report.audit.schema import audit_schema
+from sublimate.splits import split
 
 PUBLISHED = Path(__file__).resolve().parents[3] / "docs" / "audit.schema.json"
 
@@ -35,6 +37,19 @@ def test_what_is_printed_is_what_was_found(made_up, verdict):
     schema = json.loads(PUBLISHED.read_text(encoding="utf-8"))
     assert set(json.loads(printed)) == set(schema["properties"])
     assert schema["additionalProperties"] is False
+
+
+@pytest.mark.parametrize(("request_", "tier"), [("id:3", 1), ("class:b", 2)])
+def test_what_an_audit_prints_fits_the_published_schema(toy, request_, tier):
+    """A measured result, judged by an independent reader of JSON schemas."""
+    jsonschema = pytest.importorskip("jsonschema")
+    schema = json.loads(PUBLISHED.read_text(encoding="utf-8"))
+    checker = jsonschema.Draft202012Validator(schema)
+    checker.check_schema(schema)
+    printed = as_json(audit(toy.model, original=toy.model, split=split(toy.data, request_), tier=tier, sample=40))
+    assert [error.message for error in checker.iter_errors(printed)] == []
+    for broken in (printed | {"verdict": "MAYBE"}, printed | {"id": "img-7"}, {k: printed[k] for k in ("tier", "n")}):
+        assert list(checker.iter_errors(broken))
 
 
 def test_what_is_no_number_becomes_null(made_up):

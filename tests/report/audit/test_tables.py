@@ -9,7 +9,7 @@ from rich.console import Console
 
 from sublimate.audits.result import Audit, Compute, Test, Worst
 from sublimate.report.audit.tables import audit_lines, test_table, verdict_line
-from sublimate.report.audit.text import change, cost, family_of, interval, outcome_word, power, value_text
+from sublimate.report.audit.text import change, cost, family_of, interval, meaning_of, outcome_word, power, value_text
 from sublimate.report.audit.words import FAMILIES, OTHERS
 
 HOSTILE = "[red]\x1b[2J<b>cat</b>"
@@ -29,7 +29,7 @@ def one(name: str, **facts: object) -> Test:
 @pytest.mark.parametrize(
     ("verdict", "first", "colour"),
     [
-        ("PASS", "✓ PASS (tier 1)  As far as was tested, the forgotten records look like records that", "32"),
+        ("PASS", "✓ PASS (tier 1)  As far as was tested, the forgotten records as a crowd look like records", "32"),
         ("FAIL", "✕ FAIL (tier 1)  The forgotten records can be told from records that the network", "31"),
         ("INCONCLUSIVE", "? INCONCLUSIVE (tier 1)  Neither was shown: no verdict can be given.", "33"),
     ],
@@ -144,3 +144,37 @@ def test_harm_has_its_unit(made_up):
     assert (
         change(made_up(), "accuracy") == "90.0 → 89.2 %" and change(made_up(), "calibration error") == "0.050 → 0.062"
     )
+
+
+@pytest.mark.parametrize(
+    ("name", "detail", "word"),
+    [
+        ("ε, lower bound", {}, "nothing shown"),
+        ("Class still known", {}, "nothing shown"),
+        ("Unchanged weights", {}, "nothing shown"),
+        ("Neighbour classes, cat", {"decides": True}, "nothing shown"),
+        ("Neighbour classes, cat", {"decides": False}, "reported"),  # beside one reference
+        ("Classes in the features", {}, "reported"),
+    ],
+)
+def test_what_could_have_told_is_not_called_a_mere_figure(name, detail, word):
+    assert outcome_word(one(name, detail=detail)) == word
+
+
+@pytest.mark.parametrize(
+    ("telling", "line"),
+    [
+        (["AUC, loss", "Unchanged weights"], "The forgotten records can be told"),
+        (["Unchanged weights"], "What was to be forgotten is still in the network"),
+        (["Class still known", "Return of the class"], "What was to be forgotten is still in the network"),
+        (["Class still known", "Neighbour classes, cat"], "What was to be forgotten is still in the network"),
+        (["Neighbour classes, cat"], "Images of the forgotten classes are taken for other classes"),
+    ],
+)
+def test_the_headline_of_a_fail_fits_what_tells(made_up, telling, line):
+    found = made_up(tests=[one(name, outcome="different") for name in telling] + [one("AUC, margin", outcome="alike")])
+    assert meaning_of(found).line.startswith(line) and line in verdict_line(found).plain
+
+
+def test_little_is_not_printed_as_nothing():
+    assert value_text(one("ε, lower bound"), 0.0003) == "0.0003" and value_text(one("ε, lower bound"), 0.0) == "0.000"

@@ -6,8 +6,8 @@ from typing import Any
 
 from ...audits.result import Audit, Test
 from ..tables import MISSING, count, finite
-from .text import change, cost, family_of, interval, mia, outcome_word, p_text, power, value_text
-from .words import FAMILIES, GATES, HARM, MEANINGS, OTHERS, OUTCOMES
+from .text import change, cost, family_of, interval, meaning_of, mia, outcome_word, p_text, power, value_text
+from .words import FAMILIES, GATES, HARM, OTHERS, OUTCOMES
 
 
 def section(found: Audit) -> dict[str, Any]:
@@ -15,7 +15,7 @@ def section(found: Audit) -> dict[str, Any]:
     return {
         "verdict": found.verdict,
         "tier": found.tier,
-        "meaning": MEANINGS[found.verdict],
+        "meaning": meaning_of(found),
         "reasons": found.reasons,
         "families": _families(found),
         "gates": [{"gate": gate, "why": GATES.get(gate.name, "")} for gate in found.gates],

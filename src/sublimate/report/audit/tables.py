@@ -12,8 +12,8 @@ from rich.text import Text
 
 from ...audits.result import Audit, Outcome, Verdict
 from ..tables import plain
-from .text import change, cost, interval, mia, outcome_word, p_text, power, value_text
-from .words import HARM, MEANINGS
+from .text import change, cost, interval, meaning_of, mia, outcome_word, p_text, power, value_text
+from .words import HARM
 
 VERDICT_STYLES: dict[Verdict, str] = {"PASS": "green", "FAIL": "red", "INCONCLUSIVE": "yellow"}
 OUTCOME_STYLES: dict[Outcome, str] = {"alike": "green", "different": "red", "unresolved": "yellow", "reported": "dim"}
@@ -37,7 +37,7 @@ def audit_lines(found: Audit, ids: Sequence[str] = ()) -> Iterator[RenderableTyp
 
 def verdict_line(found: Audit) -> Text:
     """The verdict as a coloured word, and in plain ones."""
-    meaning, style = MEANINGS[found.verdict], VERDICT_STYLES[found.verdict]
+    meaning, style = meaning_of(found), VERDICT_STYLES[found.verdict]
     return Text.assemble((f"{meaning.icon} {found.verdict}", f"bold {style}"), f" (tier {found.tier})  {meaning.line}")
 
 
@@ -69,7 +69,7 @@ def harm_lines(found: Audit) -> list[RenderableType]:
 def worst_table(found: Audit, ids: Sequence[str]) -> Table:
     """The records that stand out most; plain ids are shown on the terminal alone."""
     table = _table("Record", title="Records that stand out most")
-    for header in ("Pseudonym", "Class", "Confidence φ", "Never-seen as high"):
+    for header in ("Pseudonym", "Class", "Confidence φ", "Never-seen above"):
         table.add_column(header, justify="left" if header in ("Pseudonym", "Class") else "right", overflow="fold")
     for place, worst in enumerate(found.worst):
         name = ids[place] if place < len(ids) else "–"

@@ -4,7 +4,19 @@ from __future__ import annotations
 
 from ...audits.result import Audit, Test
 from ..tables import count, duration, signed
-from .words import FAMILIES, HARM, OTHERS, OUTCOMES, Family
+from .words import FAILS, FAMILIES, HARM, MEANINGS, OTHERS, OUTCOMES, Family, Meaning
+
+DECIDING = ("ε, ", "Class still known", "Unchanged weights")  # by a bound or a count, without a p-value
+
+
+def meaning_of(found: Audit) -> Meaning:
+    """The verdict in words; those of a FAIL fit the tests that tell."""
+    telling = [test.name for test in found.tests if test.outcome == "different"]
+    if found.verdict == "FAIL" and telling:
+        for begins, meaning in FAILS.items():
+            if all(name.startswith(begins) for name in telling):
+                return meaning
+    return MEANINGS[found.verdict]
 
 
 def family_of(test: Test) -> Family:
@@ -23,7 +35,8 @@ def value_text(test: Test, value: float | None) -> str:
     unit = family.units.get(_begin(family, test) or "", "number")
     if value is None:
         return "–"
-    shown = {"number": f"{value:.3f}", "share": f"{100 * value:.1f} %", "points": f"{signed(value, 1)} pt"}[unit]
+    number = f"{value:.1g}" if 0 < abs(value) < 0.0005 else f"{value:.3f}"  # little is not nothing
+    shown = {"number": number, "share": f"{100 * value:.1f} %", "points": f"{signed(value, 1)} pt"}[unit]
     return shown.replace("-", "−")
 
 
@@ -45,7 +58,8 @@ def outcome_word(test: Test) -> str:
     >>> outcome_word(Test(name="RMIA", tier=2, p_different=0.9, n_forget=9, n_control=9, outcome="reported"))
     'nothing shown'
     """
-    silent = test.outcome == "reported" and test.p_different is not None
+    decides = test.p_different is not None or test.name.startswith(DECIDING) or test.detail.get("decides", False)
+    silent = test.outcome == "reported" and decides
     return "nothing shown" if silent else OUTCOMES[test.outcome][1]
 
 

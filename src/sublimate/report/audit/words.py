@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import Literal
 
 from ...audits.result import Outcome, Verdict
@@ -24,9 +24,10 @@ class Meaning:
 MEANINGS: dict[Verdict, Meaning] = {
     "PASS": Meaning(
         "✓",
-        "As far as was tested, the forgotten records look like records that the network never saw.",
-        "Before, the network knew these records better than records it had never seen. Now every score shows them to "
-        "be alike, within the tolerance δ, and no other test found a difference.",
+        "As far as was tested, the forgotten records as a crowd look like records that the network never saw.",
+        "Before, the network knew these records better than records it had never seen. Now every score shows the crowd "
+        "of them to be alike, within the tolerance δ, and no other test found a difference. Some of them could still "
+        "be as they were: the reasons say about how many would not be noticed.",
         "Do not read it as “deleted”, “forgotten” or “compliant with the law”. It is no proof that nothing is left: "
         "another test, or more records, may show what these did not. It says nothing of single records, unless the "
         "tests below name them, and nothing of backups, logs, earlier networks and the records themselves.",
@@ -50,6 +51,22 @@ MEANINGS: dict[Verdict, Meaning] = {
         "It is no weak PASS. It is not evidence that erasing worked, and not evidence that it failed.",
         "Audit at tier 2 with networks trained without the records (--reference), or with more never-seen records. For "
         "a few records at a time, plant canaries at the next training (train --canaries).",
+    ),
+}
+
+_NEIGHBOURS = ("Neighbour classes",)
+FAILS: dict[tuple[str, ...], Meaning] = {  # where all telling tests begin so; no record was told from another by them
+    _NEIGHBOURS: replace(
+        MEANINGS["FAIL"],
+        line="Images of the forgotten classes are taken for other classes than by networks that never saw them.",
+        means="The network does not name the forgotten classes, but what it names instead is not what a network names "
+        "that never knew them: that betrays which classes were erased.",
+    ),
+    (*_NEIGHBOURS, "Class still known", "Unchanged weights", "Return of the class"): replace(
+        MEANINGS["FAIL"],
+        line="What was to be forgotten is still in the network.",
+        means="At least one test shows it: a class that is still named or comes back after a few updates, or weights "
+        "that are those of the original. What the network does not say it may still know.",
     ),
 }
 
@@ -78,6 +95,13 @@ FAMILIES = (
         "scores are confidence in the right label, loss (confidence in other terms), entropy (how undecided the answer "
         "is), margin (the lead of the right label) and how alike the answers to two views of one image are.",
         {"AUC, ": "number"},
+    ),
+    Family(
+        "Class by class",
+        "Classes that are still known and classes that are scarred could cancel each other in the figures above. Do "
+        "the AUCs of the single classes lie further from 0.5, taken together, than chance allows? The value is that "
+        "of the class furthest off.",
+        {"Classes apart, ": "number"},
     ),
     Family(
         "A few records that stand out",
@@ -131,6 +155,8 @@ GATES = {
     "still works": "A network that knows nothing any more hides everything.",
     "something to erase": "Where the original did not stand out, nothing can be seen to go.",
     "enough records": "With few records even a large difference cannot be told from chance.",
+    "attacks carried out": "What cannot be attacked could hide anything.",
+    "same kind": "Records that are odd by nature are told from others by any network.",
     "clean reference": "A network for comparison must not know the records itself.",
 }
 HARM = {
