@@ -13,7 +13,7 @@ import pytest
 
 from sublimate import files
 from sublimate.errors import InputRefused, ResourceError
-from sublimate.files import check_writable, make_folder, read_bytes, remove_stale, sha256, write_whole
+from sublimate.files import check_outputs, check_writable, make_folder, read_bytes, remove_stale, sha256, write_whole
 
 
 def failing(code):
@@ -219,3 +219,37 @@ def test_sha256_of_bytes_and_files(tmp_path):
     (tmp_path / "a").write_bytes(b"abc")
     expected = hashlib.sha256(b"abc").hexdigest()
     assert sha256(b"abc") == sha256(tmp_path / "a") == sha256(str(tmp_path / "a")) == expected
+
+
+def test_outputs_that_are_inputs_or_alike_are_refused(tmp_path):
+    model, link, hard = tmp_path / "model", tmp_path / "link", tmp_path / "hard"
+    model.write_bytes(b"weights")
+    link.symlink_to(model)
+    os.link(model, hard)
+    for out in (model, link, hard, tmp_path / "folder" / ".." / "model"):
+        with pytest.raises(InputRefused, match="read by this very command"):
+            check_outputs([out], [None, model])
+    with pytest.raises(InputRefused, match="two outputs"):
+        check_outputs([tmp_path / "new", None, tmp_path / "." / "new"])
+    (tmp_path / "train").mkdir()
+    with pytest.raises(InputRefused, match="read by this very command"):
+        check_outputs([tmp_path / "train" / "cat.png"], [tmp_path / "train"])
+    check_outputs([tmp_path / "new", tmp_path / "newer"], [model, tmp_path / "missing"])
+    assert model.read_bytes() == b"weights"
+
+
+def test_a_device_or_a_pipe_is_not_replaced(tmp_path):
+    pipe = tmp_path / "pipe"
+    os.mkfifo(pipe)
+    for write in (check_writable, lambda path: write_whole(path, b"new")):
+        for path in (pipe, "/dev/null"):
+            with pytest.raises(ResourceError, match="a device or a pipe"):
+                write(path)
+    assert pipe.is_fifo()
+
+
+def test_a_name_as_long_as_names_may_be(tmp_path):
+    path = tmp_path / ("a" * 255)
+    write_whole(path, b"new")
+    remove_stale(path)
+    assert os.listdir(tmp_path) == ["a" * 255]

@@ -42,6 +42,11 @@ class Network:
         """Fingerprint of the split the network was made on, when the file says so."""
         return self.checkpoint.meta.split if self.checkpoint.meta else None
 
+    @property
+    def forgotten(self) -> dict[str, str]:
+        """What the network never saw or has forgotten, as its file tells it (`forgotten.recognised`)."""
+        return dict(self.checkpoint.meta.forgotten) if self.checkpoint.meta else {}
+
 
 def factory(architecture: str, data: Data) -> Callable[[], nn.Module]:
     """A maker of fresh networks: one of ours by name, or `module:function` (called with the class count if it asks).

@@ -12,6 +12,7 @@ from ..errors import InputRefused
 from ..splits import Part, Split
 from .copies import without_copies
 from .curves import curves
+from .evaluation import check_sample
 from .gates import MOST_DELTA, clean_reference
 from .harm import Parts, complaints, harm
 from .looking import Look
@@ -58,6 +59,7 @@ def audit(
     'INCONCLUSIVE'
     """
     _check(tier, scorers)
+    check_sample(sample)
     began = time.perf_counter()
     planted = set_apart(split, seed)
     parts = looked_at(planted.split, split, sample)

@@ -3,20 +3,22 @@
 from __future__ import annotations
 
 import json as jsonlib
+import re
 import signal
-from collections.abc import Iterator
+from collections.abc import Iterable, Iterator
 from contextlib import contextmanager
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated, Any
 
 import typer
 
-from ..errors import InputRefused, UsageError
+from ..errors import InputRefused, ResourceError, UsageError
 from .ui import Ui
 
 if TYPE_CHECKING:
     from ..data.core import Data
     from ..networks import Network
+    from ..store import Slot
 
 RUN, FOREIGN = "Run", "Foreign files"
 
@@ -90,7 +92,7 @@ def few_of(text: str | None, method: str) -> Any:
         from ..unlearn import find
 
         return find(method).few
-    if text != "all" and not text.isdigit():
+    if text != "all" and not re.fullmatch(r"-?[0-9]{1,18}", text):
         raise UsageError(f"--few {text!r} is no number.", "Give a number of records, or all.")
     return text if text == "all" else int(text)
 
@@ -117,6 +119,35 @@ def open_model(
     for note in network.notes:
         ui.note(note)
     return network
+
+
+def inputs_of(data: str, requests: Iterable[str | None], *paths: Path | None) -> list[Path]:
+    """The files that a command reads, so that none of them is written: paths, the data, and lists of ids."""
+    listed = [Path(text.removeprefix("ids:")) for text in requests if text and text.startswith("ids:")]
+    table = [Path(data, part) for part in ("train", "test", "val")] if Path(data).is_dir() else [Path(data)]
+    return [*table, *listed, *filter(None, paths)]
+
+
+def slots_of(ui: Ui, *keys: str) -> tuple[Slot | None, ...]:
+    """Where unfinished work is kept; nowhere, with a warning, when the cache folder cannot be written."""
+    from ..files import check_writable, make_folder
+    from ..store import Store
+
+    try:
+        slots = tuple(Store().slot(key) for key in keys)
+        for slot in slots:
+            make_folder(slot.path.parent)
+            check_writable(slot.path)
+    except ResourceError as error:
+        ui.warn(f"{error.cause} Nothing of this run is saved before its end; SUBLIMATE_CACHE names another folder.")
+        return tuple(None for _ in keys)
+    return slots
+
+
+def clear(slots: Iterable[Slot | None]) -> None:
+    """Forget unfinished work."""
+    for slot in filter(None, slots):
+        slot.clear()
 
 
 def run_key(**parts: Any) -> str:

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import copy
-import math
 from abc import ABC, abstractmethod
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import asdict, dataclass, field
@@ -20,7 +19,7 @@ from ..phase import Measured, Phase
 from ..randomness import derive, guarded
 from .card import SCENARIOS, Card
 from .checks import check_job, check_overlap, check_support, to_part
-from .guard import Guard, effect
+from .guard import Guard, effect, told
 from .job import Job
 from .options import check_values
 
@@ -171,8 +170,7 @@ class Unlearner(ABC):
         if self.anew and guard and (reason := guard()):
             raise UnlearningFailed(reason, "Train for more epochs.", job.model)
         if self.changes:
-            shift = effect(job)
-            record.choices["confidence_shift"] = round(shift, 3) if math.isfinite(shift) else None
+            record.choices["confidence_shift"] = told(effect(job.model, job.original, job.forget))
         if guard and guard.lost > 2:
             record.warnings.append(f"Never-seen retained classes lost {guard.lost:.1f} points.")
         record.samples, record.losses, record.checks = dict(job.meter), loop.history, loop.checks
