@@ -10,8 +10,7 @@ import torch
 from torch import Tensor, nn
 
 from ..data.views import simple
-from ..inference import device_of, modes_kept, prepare
-from ..models.outputs import logits as as_logits
+from ..inference import answers, check_width, device_of, modes_kept
 from ..randomness import stream
 from ..splits import Part
 
@@ -41,13 +40,13 @@ def collect(model: nn.Module, part: Part, seed: int, tick: Callable[[int], None]
     """Read every row once; the views depend on the seed, the part and the place of the row."""
     device, view = device_of(model), partial(simple, flip=part.data.flip)
     found = list[Tensor]()
-    with modes_kept(model), torch.inference_mode():
+    with modes_kept(model), torch.inference_mode(False), torch.no_grad():
         model.eval()
         for start, rows in enumerate(part.rows.split(BATCH)):
             x = part.data.read(rows)[0]
             g = stream(seed, "audit", part.name, start)
             seen = torch.cat([x, view(x, g), view(x, g)]).to(device)
-            z = as_logits(model(prepare(part, seen))).float().cpu()
+            z = check_width(answers(model, part, seen), part).float().cpu()
             found.append(z.nan_to_num(nan=torch.nan, posinf=FAR, neginf=-FAR).unflatten(0, (PASSES, len(rows))))
             if tick:
                 tick(PASSES * len(rows))

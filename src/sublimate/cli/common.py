@@ -4,15 +4,14 @@ from __future__ import annotations
 
 import json as jsonlib
 import re
-import signal
-from collections.abc import Iterable, Iterator
-from contextlib import contextmanager
+from collections.abc import Iterable
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated, Any
 
 import typer
 
 from ..errors import InputRefused, ResourceError, UsageError
+from .stopping import signals as signals
 from .ui import Ui
 
 if TYPE_CHECKING:
@@ -42,34 +41,12 @@ Quiet = Annotated[bool, typer.Option("--quiet", help="No progress, no prose.", r
 
 def start(threads: int | None, device: str, json: bool, quiet: bool) -> tuple[Ui, str]:
     """The screen, and the device to use; sets threads and a malloc that keeps its pages."""
-    import torch
-
-    from ..runtime import find_device, keep_pages
+    from ..runtime import find_device, keep_pages, set_threads
 
     keep_pages()
     if threads is not None:
-        if threads < 1:
-            raise UsageError(f"There cannot be {threads} threads.", "Give at least 1.")
-        torch.set_num_threads(threads)
+        set_threads(threads)
     return Ui(json=json, quiet=quiet), find_device(device)
-
-
-@contextmanager
-def signals() -> Iterator[Any]:
-    """SIGINT and SIGTERM ask the run to save and stop; a second one ends it at once."""
-    asked: list[int] = []
-
-    def ask(number: int, frame: object) -> None:
-        if asked:
-            signal.signal(number, signal.SIG_DFL)
-        asked.append(number)
-
-    before = {number: signal.signal(number, ask) for number in (signal.SIGINT, signal.SIGTERM)}
-    try:
-        yield lambda: bool(asked)
-    finally:
-        for number, handler in before.items():
-            signal.signal(number, handler)
 
 
 def numbers(text: str | None, option: str) -> tuple[float, ...] | None:
@@ -125,7 +102,7 @@ def inputs_of(data: str, requests: Iterable[str | None], *paths: Path | None) ->
     """The files that a command reads, so that none of them is written: paths, the data, and lists of ids."""
     listed = [Path(text.removeprefix("ids:")) for text in requests if text and text.startswith("ids:")]
     table = [Path(data, part) for part in ("train", "test", "val")] if Path(data).is_dir() else [Path(data)]
-    return [*table, *listed, *filter(None, paths)]
+    return [*table, *(path for path in (*listed, *filter(None, paths)) if path.is_file())]
 
 
 def slots_of(ui: Ui, *keys: str) -> tuple[Slot | None, ...]:

@@ -37,7 +37,7 @@ class Watch:
         self.calls += 1
         if self.calls == self._fail_at:
             raise Injected
-        (self.judged if torch.is_inference_mode_enabled() else self.batched).update(rows.tolist())
+        (self.judged if not torch.is_grad_enabled() else self.batched).update(rows.tolist())
         return self._images[rows] if isinstance(self._images, Tensor) else self._images(rows)
 
 

@@ -11,8 +11,8 @@ from typing import Any, ClassVar, Literal, final
 import torch
 from torch import Tensor, nn
 
-from ..errors import UnlearningFailed
-from ..inference import device_of
+from ..errors import InputRefused, UnlearningFailed
+from ..inference import device_of, gradients_on
 from ..loop import Loop, Observe, Progress, Saver
 from ..models.memory import channels_last
 from ..phase import Measured, Phase
@@ -125,7 +125,7 @@ class Unlearner(ABC):
         record = Record(method=self.name, options=self.options())
         check_overlap(forget, retain)
         parts = to_part(forget, "forget"), to_part(retain, "retain"), None if val is None else to_part(val, "val")
-        with guarded():
+        with gradients_on(), guarded():
             shares = check_job(model, *parts, ratios, record.warnings)
             check_support(self, parts[0], shares, records)
             torch.manual_seed(derive(self.seed, "start"))
@@ -202,7 +202,13 @@ def _qualified(function: Any) -> str:
 
 
 def _student(model: nn.Module) -> nn.Module:
-    student = copy.deepcopy(model)
+    try:
+        student = copy.deepcopy(model)
+    except Exception as error:  # hooks, weights that are no leaves, and what else the user's network may hold
+        raise InputRefused(
+            f"The network cannot be copied ({next(iter(str(error).splitlines()), type(error).__name__)}).",
+            "Give one that copy.deepcopy copies, say a fresh one with its state dict.",
+        ) from error
     for parameter in student.parameters():
         parameter.grad = None
     return channels_last(student)
