@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager
+from contextvars import ContextVar
 
 import torch
 from torch import Tensor, nn
@@ -11,6 +12,8 @@ from torch import Tensor, nn
 from .errors import InputRefused, SublimateError
 from .models.outputs import logits as as_logits
 from .splits import Part
+
+LOOKING = ContextVar("looking", default=False)  # whether a network is only looked at, not trained
 
 
 @contextmanager
@@ -31,6 +34,18 @@ def modes_kept(model: nn.Module) -> Iterator[None]:
             module.training = training
 
 
+@contextmanager
+def looking(model: nn.Module) -> Iterator[None]:
+    """Evaluation mode and no gradients, and no tensors of inference mode either: a module may keep what it is given."""
+    token = LOOKING.set(True)
+    try:
+        with modes_kept(model), torch.inference_mode(False), torch.no_grad():
+            model.eval()
+            yield
+    finally:
+        LOOKING.reset(token)
+
+
 def device_of(model: nn.Module) -> torch.device:
     """Where the network lives."""
     tensor = next(model.parameters(), None)
@@ -47,8 +62,7 @@ def predict(model: nn.Module, part: Part, batch_size: int = 500, tick: Callable[
     if not len(part):
         return torch.empty(0, len(part.data.classes))
     device, found = device_of(model), []
-    with modes_kept(model), torch.inference_mode(False), torch.no_grad():  # a module may keep what it is given
-        model.eval()
+    with looking(model):
         for rows in part.rows.split(batch_size):
             x = part.data.read(rows)[0].to(device)
             found.append(answers(model, part, x).float().cpu())
@@ -74,8 +88,7 @@ def answers(model: nn.Module, part: Part, x: Tensor) -> Tensor:
 def outputs_for(model: nn.Module, part: Part) -> int:
     """How many classes the network tells apart, tried on one image; refuses what cannot take it."""
     x = part.first.to(device_of(model))
-    with modes_kept(model), torch.no_grad():
-        model.eval()
+    with looking(model):
         return check_width(answers(model, part, x), part).shape[1]
 
 

@@ -10,7 +10,7 @@ import torch
 from torch import Tensor, nn
 
 from ..data.views import simple
-from ..inference import answers, check_width, device_of, modes_kept
+from ..inference import answers, check_width, device_of, looking
 from ..randomness import stream
 from ..splits import Part
 
@@ -40,8 +40,7 @@ def collect(model: nn.Module, part: Part, seed: int, tick: Callable[[int], None]
     """Read every row once; the views depend on the seed, the part and the place of the row."""
     device, view = device_of(model), partial(simple, flip=part.data.flip)
     found = list[Tensor]()
-    with modes_kept(model), torch.inference_mode(False), torch.no_grad():
-        model.eval()
+    with looking(model):
         for start, rows in enumerate(part.rows.split(BATCH)):
             x = part.data.read(rows)[0]
             g = stream(seed, "audit", part.name, start)
