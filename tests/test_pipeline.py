@@ -1,5 +1,7 @@
 """What the whole flow adds to its parts."""
 
+from dataclasses import replace
+
 import pytest
 import torch
 from torch import nn
@@ -59,3 +61,15 @@ def test_the_effect_is_that_of_the_network_as_written(toy):
 
     with pytest.raises(UnlearningFailed, match="no effect"):
         erase_split(toy.model, chosen, method="finetune", preset="auto", options={"epochs": 1}, finish=undo)
+
+
+def test_a_retrain_of_two_requests_reads_neither(toy):
+    seen = set()
+
+    def reader(rows):
+        seen.update(rows.tolist())
+        return toy.data.images[rows]
+
+    data = replace(toy.data, images=reader)
+    sm.train(data, "small-cnn", forget="id:7,8", exclude=["9"], epochs=1)
+    assert seen >= set(range(6)) and not seen & {7, 8, 9}

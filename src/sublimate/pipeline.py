@@ -174,14 +174,15 @@ def train(
     model: str,
     *,
     forget: Request | str | None = None,
+    exclude: Iterable[str] = (),
     recipe: str = "fast",
     views: str = "simple",
     epochs: int | None = None,
     seed: int = 0,
     progress: Callable[[Progress], None] | None = None,
 ) -> nn.Module:
-    """Train a network from scratch; with `forget`, without exactly those rows: Retrain."""
-    rows = data.train if forget is None else split(data, forget, seed=seed).retain
+    """Train a network from scratch; with `forget`, without those rows and those of `exclude`: Retrain."""
+    rows = data.train if forget is None else split(data, forget, seed=seed, exclude=exclude).retain
     chosen = find_recipe(recipe, epochs=epochs, views=views)
     return fit(factory(model, data), Part(data, rows, "train"), chosen, seed=seed, progress=progress)[0]
 

@@ -50,9 +50,9 @@ def find_device(name: str) -> str:
     return name
 
 
-def set_threads(count: int) -> None:
-    """Let torch use so many threads; refuse what no machine can start."""
+def check_threads(count: int) -> int:
+    """The number of threads, if a machine can start so many."""
     most = max(MOST_THREADS, os.cpu_count() or 1)
     if not 1 <= count <= most:
         raise UsageError(f"There cannot be {count} threads.", f"Give 1 to {most}.")
-    torch.set_num_threads(count)
+    return count

@@ -147,7 +147,6 @@ def split(
         raise InputRefused("The request forgets everything.", "Leave some records that the network may keep.")
     val, control = _never_seen(data)
     counts = _class_sizes(data, alive)
-    repeated = request.repeated if isinstance(request, Records) else 0
     return Split(
         data=data,
         request=request,
@@ -160,8 +159,17 @@ def split(
         fingerprint=_fingerprint(data, forget, excluded),
         counts=counts,
         excluded=excluded,
-        notes=(f"Ids named again were counted once ({repeated} repetitions).",) if repeated else (),
+        notes=_notes(request, len(excluded)),
     )
+
+
+def _notes(request: Request, excluded: int) -> tuple[str, ...]:
+    repeated = request.repeated if isinstance(request, Records) else 0
+    found = {
+        f"Ids named again were counted once ({repeated} repetitions).": repeated,
+        f"Left out of every part, for they were forgotten earlier: {excluded} records.": excluded,
+    }
+    return tuple(note for note, count in found.items() if count)
 
 
 def _check_arguments(request: object, few: object, exclude: object) -> None:

@@ -73,7 +73,7 @@ def run(
     before, erased, *references = (
         open_model(path, table, arch, mean, std, device, ui) for path in (original, model, *reference)
     )
-    chosen = split(before.data, forget, seed=seed, exclude=excluded(before, exclude, seed, ui))
+    chosen = split(before.data, forget, seed=seed, exclude=excluded(before, exclude, seed))
     for note in chosen.notes:
         ui.note(note)
     check_comparable(erased, before, chosen)

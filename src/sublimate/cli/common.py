@@ -41,11 +41,13 @@ Quiet = Annotated[bool, typer.Option("--quiet", help="No progress, no prose.", r
 
 def start(threads: int | None, device: str, json: bool, quiet: bool) -> tuple[Ui, str]:
     """The screen, and the device to use; sets threads and a malloc that keeps its pages."""
-    from ..runtime import find_device, keep_pages, set_threads
+    import torch
+
+    from ..runtime import check_threads, find_device, keep_pages
 
     keep_pages()
     if threads is not None:
-        set_threads(threads)
+        torch.set_num_threads(check_threads(threads))
     return Ui(json=json, quiet=quiet), find_device(device)
 
 
@@ -119,6 +121,19 @@ def slots_of(ui: Ui, *keys: str) -> tuple[Slot | None, ...]:
         ui.warn(f"{error.cause} Nothing of this run is saved before its end; SUBLIMATE_CACHE names another folder.")
         return tuple(None for _ in keys)
     return slots
+
+
+def check_cache() -> None:
+    """Refuse a cache folder that cannot be written, where nothing goes on without it."""
+    from ..files import check_writable, make_folder
+    from ..store import Store
+
+    try:
+        root = Store().root
+        make_folder(root)
+        check_writable(root / "trial")
+    except ResourceError as error:
+        raise ResourceError(error.cause, "Let SUBLIMATE_CACHE name a folder that can be written.") from error
 
 
 def clear(slots: Iterable[Slot | None]) -> None:

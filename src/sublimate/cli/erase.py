@@ -93,7 +93,7 @@ def run(
     network = open_model(model, table, arch, mean, std, device, ui)
     asked, options = parse(forget, network.data.classes, network.data.ids), {"seed": seed} | options_of(set_)
     method = serving(method, preset, options, asked)
-    earlier = excluded(network, exclude, seed, ui)
+    earlier = excluded(network, exclude, seed)
     chosen = split(network.data, asked, few=few_of(few, method), seed=seed, exclude=earlier)
     for note in (*chosen.notes, *_unsaid(out, network)):
         ui.note(note)

@@ -62,7 +62,7 @@ def run(
     table = load(data, size=size)
     paths = [*model, *([reference] if reference else [])]
     networks = [open_model(path, table, arch, mean, std, device, ui) for path in paths]
-    chosen = None if forget is None else asked(networks, forget, exclude, seed, ui)
+    chosen = None if forget is None else asked(networks, forget, exclude, seed)
     if chosen:
         for note in chosen.notes:
             ui.note(note)

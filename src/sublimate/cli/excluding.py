@@ -13,7 +13,6 @@ if TYPE_CHECKING:
     from ..data.core import Data
     from ..networks import Network
     from ..splits import Split
-    from .ui import Ui
 
 Exclude = Annotated[
     list[str],
@@ -33,22 +32,14 @@ def named(requests: Sequence[str], data: Data, seed: int) -> Ids:
     return gone
 
 
-def excluded(network: Network, requests: Sequence[str], seed: int, ui: Ui) -> Ids:
-    """What this network had forgotten before the request, with a note."""
+def excluded(network: Network, requests: Sequence[str], seed: int) -> Ids:
+    """What this network had forgotten before the request."""
     from ..forgotten import recognised
 
-    ids = tuple(dict.fromkeys(recognised(network.forgotten, network.data.ids) + named(requests, network.data, seed)))
-    tell(ids, ui)
-    return ids
+    return recognised(network.forgotten, network.data.ids) + named(requests, network.data, seed)
 
 
-def tell(ids: Ids, ui: Ui) -> None:
-    """Say how many are left out."""
-    if ids:
-        ui.note(f"Left out of every part, for they were forgotten earlier: {len(ids)} records.")
-
-
-def asked(networks: Sequence[Network], request: str, requests: Sequence[str], seed: int, ui: Ui) -> Split:
+def asked(networks: Sequence[Network], request: str, requests: Sequence[str], seed: int) -> Split:
     """The split of a request that one of the networks may have served, or that comes after the first of them."""
     from ..forgotten import recognised
     from ..splits import split
@@ -56,11 +47,10 @@ def asked(networks: Sequence[Network], request: str, requests: Sequence[str], se
     data, given = networks[0].data, named(requests, networks[0].data, seed)
     for network in networks:
         earlier = {salt: text for salt, text in network.forgotten.items() if salt != network.split}
-        before = tuple(dict.fromkeys(recognised(earlier, data.ids) + given))
+        before = recognised(earlier, data.ids) + given
         if network.split in network.forgotten and (found := _made(network, request, before, seed)):
-            tell(before, ui)
             return found
-    return split(data, request, seed=seed, exclude=excluded(networks[0], requests, seed, ui))
+    return split(data, request, seed=seed, exclude=excluded(networks[0], requests, seed))
 
 
 def _made(network: Network, request: str, before: Ids, seed: int) -> Split | None:

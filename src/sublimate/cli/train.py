@@ -24,7 +24,7 @@ from .common import (
     slots_of,
     start,
 )
-from .excluding import Exclude, check_forget, named, tell
+from .excluding import Exclude, check_forget, named
 
 if TYPE_CHECKING:
     from ..data.core import Data
@@ -77,9 +77,9 @@ def run(
     build = factory(model, table)
     if kind_of(out) == "torch":
         ui.note(f"{out.name} will hold the weights alone: its later users give --arch, --mean and --std.")
-    earlier = named(exclude, table, seed)
-    tell(earlier, ui)
-    request = None if forget is None else split(table, forget, seed=seed, exclude=earlier)
+    request = None if forget is None else split(table, forget, seed=seed, exclude=named(exclude, table, seed))
+    for note in request.notes if request else ():
+        ui.note(note)
     rows = request.retain if request else table.train
     fingerprint = request.fingerprint if request else None
     ui.say(f"Training {model} on {len(rows)} records of {table.name}" + (f", without {forget}." if forget else "."))

@@ -82,9 +82,7 @@ def run(
     check_outputs((out,), inputs_of(data, (forget, *exclude), model, reference))
     table = load(data, size=size)
     network = open_model(model, table, arch, mean, std, device, ui)
-    chosen = split(
-        network.data, forget, few=few_of(few, method), seed=seed, exclude=excluded(network, exclude, seed, ui)
-    )
+    chosen = split(network.data, forget, few=few_of(few, method), seed=seed, exclude=excluded(network, exclude, seed))
     for note in chosen.notes:
         ui.note(note)
     retrain = _reference(reference, network, chosen, device, ui)
