@@ -15,7 +15,16 @@ import pytest
 
 from sublimate import files
 from sublimate.errors import InputRefused, ResourceError
-from sublimate.files import check_writable, make_folder, read_bytes, remove_stale, rewrite, sha256, write_whole
+from sublimate.files import (
+    check_outputs,
+    check_writable,
+    make_folder,
+    read_bytes,
+    remove_stale,
+    rewrite,
+    sha256,
+    write_whole,
+)
 
 
 def failing(code):
@@ -231,3 +240,37 @@ def test_rewritten_in_a_folder_that_is_made_and_without_what_killed_writers_left
     target.with_name(f".a.{host}.{int(gone.stdout)}.00000000.partial").touch()
     rewrite(target, b"two")
     assert [path.name for path in target.parent.iterdir()] == ["a"] and target.read_bytes() == b"two"
+
+
+def test_outputs_that_are_inputs_or_alike_are_refused(tmp_path):
+    model, link, hard = tmp_path / "model", tmp_path / "link", tmp_path / "hard"
+    model.write_bytes(b"weights")
+    link.symlink_to(model)
+    os.link(model, hard)
+    for out in (model, link, hard, tmp_path / "folder" / ".." / "model"):
+        with pytest.raises(InputRefused, match="read by this very command"):
+            check_outputs([out], [None, model])
+    with pytest.raises(InputRefused, match="two outputs"):
+        check_outputs([tmp_path / "new", None, tmp_path / "." / "new"])
+    (tmp_path / "train").mkdir()
+    with pytest.raises(InputRefused, match="read by this very command"):
+        check_outputs([tmp_path / "train" / "cat.png"], [tmp_path / "train"])
+    check_outputs([tmp_path / "new", tmp_path / "newer"], [model, tmp_path / "missing"])
+    assert model.read_bytes() == b"weights"
+
+
+def test_a_device_or_a_pipe_is_not_replaced(tmp_path):
+    pipe = tmp_path / "pipe"
+    os.mkfifo(pipe)
+    for write in (check_writable, lambda path: write_whole(path, b"new")):
+        for path in (pipe, "/dev/null"):
+            with pytest.raises(ResourceError, match="a device or a pipe"):
+                write(path)
+    assert pipe.is_fifo()
+
+
+def test_a_name_as_long_as_names_may_be(tmp_path):
+    path = tmp_path / ("a" * 255)
+    write_whole(path, b"new")
+    remove_stale(path)
+    assert os.listdir(tmp_path) == ["a" * 255]

@@ -9,6 +9,7 @@ from hypothesis import strategies as st
 from torch import nn
 
 from sublimate.data.core import Data
+from sublimate.errors import InputRefused
 from sublimate.inference import accuracy, confidence, device_of, modes_kept, predict
 from sublimate.splits import Part
 
@@ -92,14 +93,14 @@ def test_modes_of_every_module_come_back():
     assert [module.training for module in model.modules()] == modes and len(set(modes)) == 2
 
 
-@pytest.mark.parametrize("error", [RuntimeError, KeyboardInterrupt])
-def test_modes_come_back_when_the_network_raises(error):
+@pytest.mark.parametrize(("error", "raised"), [(RuntimeError, InputRefused), (KeyboardInterrupt, KeyboardInterrupt)])
+def test_modes_come_back_when_the_network_raises(error, raised):
     def fail(_):
         raise error
 
     model = Wrapped(mixed_modes(network()), fail)
     modes = [module.training for module in model.modules()]
-    with pytest.raises(error):
+    with pytest.raises(raised):
         predict(model, whole(pixels()))
     assert [module.training for module in model.modules()] == modes
     assert not torch.is_inference_mode_enabled()

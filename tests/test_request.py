@@ -159,3 +159,16 @@ def test_a_file_that_names_no_record_is_refused(tmp_path, content):
     file.write_text(content)
     with pytest.raises(InputRefused, match="names no record"):
         parse(f"ids:{file}")
+
+
+def test_an_id_may_hold_a_number_sign(tmp_path):
+    file = tmp_path / "list.txt"
+    file.write_text("x#1\n# all\ny#2 # why\n  #3\nz\t#4\n")
+    assert parse(f"ids:{file}").ids == ("x#1", "y#2", "z")
+
+
+def test_a_text_that_is_one_known_name_is_that_name():
+    assert parse("class:cat,dog", classes=("cat,dog", "cat")) == FullClass("cat,dog")
+    assert parse("class:b@50%", classes=("b@50%", "b")) == FullClass("b@50%")
+    assert parse("id:7,8", ids=("7,8", "7", "8")) == Records("7,8")
+    assert parse("id:7,8", ids=("7", "8")) == Records("7", "8")

@@ -355,3 +355,12 @@ def test_different_splits_are_not_compared():
     same("abc", None, "It")
     with pytest.raises(InputRefused, match="The reference belongs to split abc, this request to split xyz"):
         same("abc", "xyz", "The reference")
+
+
+@pytest.mark.parametrize(
+    "wrong", [{"few": "foo"}, {"few": 1.5}, {"few": None}, {"request": None}, {"request": 3}, {"exclude": None},
+              {"exclude": 7}],
+)  # fmt: skip
+def test_arguments_of_another_kind_are_refused(wrong):
+    with pytest.raises(InputRefused):
+        split(table([0, 1, 2]), **({"request": "id:0"} | wrong))

@@ -10,6 +10,7 @@ import re
 import secrets
 import stat
 import tempfile
+from collections.abc import Iterable
 from pathlib import Path
 
 from .errors import InputRefused, ResourceError
@@ -19,12 +20,14 @@ AnyPath = str | os.PathLike[str]
 _FULL = {errno.ENOSPC, errno.EDQUOT}
 _FORBIDDEN = {errno.EACCES, errno.EPERM, errno.EROFS}
 _NO_FOLDER = {errno.ENOENT, errno.ENOTDIR}
+_LONG = 100  # bytes of a name
 
 
 def write_whole(path: AnyPath, data: bytes) -> None:
     """Write so that, whatever happens, the file is wholly the old or wholly the new one, also after power loss."""
+    _check_regular(Path(path))
     target = Path(path).resolve()  # through a link, as plain writing would
-    temporary = target.with_name(f".{target.name}.{_host()}.{os.getpid()}.{secrets.token_hex(4)}.partial")
+    temporary = target.with_name(f".{_stem(target)}.{_host()}.{os.getpid()}.{secrets.token_hex(4)}.partial")
     try:
         try:
             _write_synced(temporary, data, mode=_mode(target))
@@ -46,10 +49,9 @@ def rewrite(path: AnyPath, data: bytes) -> None:
 
 def check_writable(path: AnyPath) -> None:
     """Refuse a target that could not be written, before anything is computed for it."""
+    _check_regular(Path(path))
     target = Path(path).resolve()
     try:
-        if target.is_dir():
-            raise ResourceError(f"{target} is a folder.", "Give the path of a file.")
         # Really tried: permission bits do not bind every user, and a whole disk may be read-only.
         with tempfile.TemporaryFile(dir=target.parent):
             pass
@@ -57,10 +59,23 @@ def check_writable(path: AnyPath) -> None:
         raise _unwritable(target, error) from error
 
 
+def check_outputs(outputs: Iterable[AnyPath | None], inputs: Iterable[AnyPath | None] = ()) -> None:
+    """Refuse outputs that are alike, that are inputs or lie in a folder which is one, or that could not be written."""
+    written, read = ([Path(path) for path in paths if path is not None] for paths in (outputs, inputs))
+    for number, path in enumerate(written):
+        if any(_same(path, other) for other in written[:number]):
+            raise InputRefused(f"{path} is named for two outputs.", "Give each of them its own name.")
+        if any(_same(path, other) or _inside(path, other) for other in read):
+            raise InputRefused(f"{path} is read by this very command.", "Give what is written another name.")
+    for path in written:
+        check_writable(path)
+        remove_stale(path)
+
+
 def remove_stale(path: AnyPath) -> None:
     """Remove what killed writers of this path left behind; writers that live, and other hosts', are left alone."""
     target = Path(path).resolve()
-    ours = re.compile(rf"\.{re.escape(target.name)}\.{re.escape(_host())}\.(\d+)\.[0-9a-f]{{8}}\.partial")
+    ours = re.compile(rf"\.{re.escape(_stem(target))}\.{re.escape(_host())}\.(\d+)\.[0-9a-f]{{8}}\.partial")
     if not target.parent.is_dir():
         return
     for entry in os.listdir(target.parent):
@@ -97,6 +112,33 @@ def sha256(source: AnyPath | bytes) -> str:
     'ba7816bf8f01cfea'
     """
     return hashlib.sha256(source if isinstance(source, bytes) else read_bytes(source)).hexdigest()
+
+
+def _same(one: Path, other: Path) -> bool:
+    if os.path.realpath(one) == os.path.realpath(other):
+        return True
+    return one.exists() and other.exists() and one.samefile(other)  # hard links; letters of either case
+
+
+def _inside(path: Path, folder: Path) -> bool:
+    return folder.is_dir() and Path(os.path.realpath(path)).is_relative_to(os.path.realpath(folder))
+
+
+def _check_regular(path: Path) -> None:
+    """Refuse what a file would replace though it is none: a folder, a device, a pipe."""
+    try:
+        if path.is_dir():
+            raise ResourceError(f"{path} is a folder.", "Give the path of a file.")
+        if path.exists() and not path.is_file():
+            raise ResourceError(f"{path} is a device or a pipe, not a file.", "Give the path of a file.")
+    except OSError as error:
+        raise _unwritable(path, error) from error
+
+
+def _stem(target: Path) -> str:
+    # A legal name may be so long that nothing can be added to it.
+    name = target.name
+    return name if len(name.encode()) <= _LONG else hashlib.sha256(name.encode()).hexdigest()
 
 
 def _write_synced(path: Path, data: bytes, mode: int) -> None:

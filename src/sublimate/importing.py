@@ -9,7 +9,7 @@ from contextlib import contextmanager
 from importlib import import_module
 from typing import Any
 
-CANNOT = (ImportError, AttributeError, ValueError)  # what a wrong name gives
+from .errors import InputRefused
 
 
 @contextmanager
@@ -20,15 +20,32 @@ def here_importable() -> Iterator[None]:
     try:
         yield
     finally:
-        sys.path.remove(here)
+        if here in sys.path:
+            sys.path.remove(here)
 
 
 def imported(name: str) -> Any:
-    """The object that `module:name` names.
+    """The object that `module:name` names; whatever its import raises becomes a refusal.
 
     >>> imported("math:pi")
     3.141592653589793
     """
     module, _, attribute = name.partition(":")
-    with here_importable():
-        return getattr(import_module(module), attribute)
+    try:
+        with here_importable():
+            return getattr(import_module(module), attribute)
+    except (Exception, SystemExit) as error:
+        raise InputRefused(
+            f"{name} cannot be imported: {told(error)}.", "Give module:name as Python sees it."
+        ) from error
+
+
+def told(error: BaseException) -> str:
+    """What an error of the user's own code says, in one line.
+
+    >>> told(KeyError("x")), told(ImportError("no module")), told(ValueError())
+    ("KeyError: 'x'", 'no module', 'ValueError')
+    """
+    first = next(iter(str(error).splitlines()), "").rstrip(".")
+    kind = type(error).__name__
+    return first if first and isinstance(error, ImportError | AttributeError) else f"{kind}: {first}" if first else kind

@@ -4,12 +4,23 @@ from __future__ import annotations
 
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager
+from contextvars import ContextVar
 
 import torch
 from torch import Tensor, nn
 
+from .errors import InputRefused, SublimateError
 from .models.outputs import logits as as_logits
 from .splits import Part
+
+LOOKING = ContextVar("looking", default=False)  # whether a network is only looked at, not trained
+
+
+@contextmanager
+def gradients_on() -> Iterator[None]:
+    """Work as if the caller had not switched gradients off."""
+    with torch.inference_mode(False), torch.enable_grad():
+        yield
 
 
 @contextmanager
@@ -21,6 +32,18 @@ def modes_kept(model: nn.Module) -> Iterator[None]:
     finally:
         for module, training in modes:
             module.training = training
+
+
+@contextmanager
+def looking(model: nn.Module) -> Iterator[None]:
+    """Evaluation mode and no gradients, and no tensors of inference mode either: a module may keep what it is given."""
+    token = LOOKING.set(True)
+    try:
+        with modes_kept(model), torch.inference_mode(False), torch.no_grad():
+            model.eval()
+            yield
+    finally:
+        LOOKING.reset(token)
 
 
 def device_of(model: nn.Module) -> torch.device:
@@ -39,14 +62,44 @@ def predict(model: nn.Module, part: Part, batch_size: int = 500, tick: Callable[
     if not len(part):
         return torch.empty(0, len(part.data.classes))
     device, found = device_of(model), []
-    with modes_kept(model), torch.inference_mode():
-        model.eval()
+    with looking(model):
         for rows in part.rows.split(batch_size):
             x = part.data.read(rows)[0].to(device)
-            found.append(as_logits(model(prepare(part, x))).float().cpu())
+            found.append(answers(model, part, x).float().cpu())
             if tick:
                 tick(len(rows))
-    return torch.cat(found).clone()
+    return check_width(torch.cat(found).clone(), part)
+
+
+def answers(model: nn.Module, part: Part, x: Tensor) -> Tensor:
+    """Logits for images as stored; whatever a network of the user's raises becomes a refusal."""
+    try:
+        return as_logits(model(prepare(part, x)))
+    except (SublimateError, MemoryError, torch.cuda.OutOfMemoryError):
+        raise
+    except Exception as error:
+        said = next(iter(str(error).splitlines()), "") or type(error).__name__
+        raise InputRefused(
+            f"The network cannot take an image of shape {tuple(x.shape[1:])}: {said}",
+            "Give data of the channels and size the network was trained on.",
+        ) from error
+
+
+def outputs_for(model: nn.Module, part: Part) -> int:
+    """How many classes the network tells apart, tried on one image; refuses what cannot take it."""
+    x = part.first.to(device_of(model))
+    with looking(model):
+        return check_width(answers(model, part, x), part).shape[1]
+
+
+def check_width(z: Tensor, part: Part) -> Tensor:
+    """The logits, if there is one for every class that the part shows."""
+    if len(part) and int(part.labels.max()) >= z.shape[-1]:
+        raise InputRefused(
+            f"The data has class number {int(part.labels.max())}, but the network's head has {z.shape[-1]} outputs.",
+            "Give the data the network was trained on.",
+        )
+    return z
 
 
 def accuracy(logits: Tensor, labels: Tensor) -> float:

@@ -19,8 +19,9 @@ from . import __version__
 from .canaries import replant
 from .checkpoint import Checkpoint, Meta, fit, load_checkpoint
 from .data.core import Data
+from .data.pixels import check_normalisation
 from .errors import InputRefused, UsageError, unknown
-from .importing import CANNOT, imported
+from .importing import imported, told
 from .models.ensemble import Ensemble
 from .models.identify import identify
 from .models.registry import MODELS, build
@@ -48,6 +49,11 @@ class Network:
         """Fingerprint of the split the network was made on, when the file says so."""
         return self.checkpoint.meta.split if self.checkpoint.meta else None
 
+    @property
+    def forgotten(self) -> dict[str, str]:
+        """What the network never saw or has forgotten, as its file tells it (`forgotten.recognised`)."""
+        return dict(self.checkpoint.meta.forgotten) if self.checkpoint.meta else {}
+
 
 def factory(architecture: str, data: Data) -> Callable[[], nn.Module]:
     """A maker of fresh networks: one of ours by name, or `module:function` (called with the class count if it asks).
@@ -62,21 +68,31 @@ def factory(architecture: str, data: Data) -> Callable[[], nn.Module]:
         return lambda: Ensemble(one() for _ in range(int(several[1])))
     if ":" not in architecture:
         raise unknown(UsageError, "model", [architecture], MODELS)
-    try:
-        made = imported(architecture)
-    except CANNOT as error:
-        remedy = "Give module:function as Python sees it."
-        raise InputRefused(f"{architecture} cannot be imported: {error}.", remedy) from None
-    parameters = inspect.signature(made).parameters.values()
-    asks = any(p.default is p.empty and p.kind <= p.POSITIONAL_OR_KEYWORD for p in parameters)
+    made = imported(architecture)
+    asks = _asks(architecture, made)
 
     def fresh() -> nn.Module:
-        model = made(len(data.classes)) if asks else made()
+        try:
+            model = made(len(data.classes)) if asks else made()
+        except (Exception, SystemExit) as error:
+            remedy = "Let it return a network; it may ask for the number of classes."
+            raise InputRefused(f"{architecture} failed: {told(error)}.", remedy) from error
         if not isinstance(model, nn.Module):
             raise InputRefused(f"{architecture} gave a {type(model).__name__}.", "It must return a torch.nn.Module.")
         return model
 
     return fresh
+
+
+def _asks(name: str, made: object) -> bool:
+    """Whether a function must be given something: the number of classes."""
+    if not callable(made):
+        raise InputRefused(f"{name} is a {type(made).__name__}, not a function.", "It must return a torch.nn.Module.")
+    try:
+        parameters = inspect.signature(made).parameters.values()
+    except (TypeError, ValueError):  # some built-in functions have none to look at
+        return False
+    return any(p.default is p.empty and p.kind <= p.POSITIONAL_OR_KEYWORD for p in parameters)
 
 
 def open_network(
@@ -133,13 +149,9 @@ def _normalised(
     if found is None:
         own = f"mean {data.mean}, std {data.std}" if data.pixels else "none"
         return data, (f"The file names no normalisation: the data's own is used ({own}).",)
-    channels = data.shape[0]
-    if len(found[0]) != channels or len(found[1]) != channels or min(found[1]) <= 0:
-        raise InputRefused(
-            f"The normalisation has {len(found[0])} means and {len(found[1])} deviations for {channels} channels.",
-            "Give one mean and one positive std per channel.",
-        )
-    return data.normalised(*found), ()
+    found = check_normalisation("The network", data.shape[0], *found)
+    ready = "The data is model-ready: the normalisation of the network is not applied to it."
+    return data.normalised(*found), () if data.pixels else (ready,)
 
 
 def _planted(checkpoint: Checkpoint, data: Data) -> tuple[Data, tuple[str, ...]]:

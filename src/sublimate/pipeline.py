@@ -7,12 +7,14 @@ from collections.abc import Callable, Iterable, Mapping
 from dataclasses import dataclass
 from typing import Any, Literal
 
+import torch
 from torch import nn
 
 from .audits.evaluation import Scores, evaluate
 from .audits.records import check_records
 from .data.core import Data
-from .errors import Interrupted
+from .errors import Interrupted, UnlearningFailed
+from .inference import accuracy, predict
 from .loop import Progress, Saver
 from .networks import factory
 from .recording import find_recorder
@@ -22,6 +24,7 @@ from .splits import Part, Split, split
 from .training import find_recipe, fit
 from .unlearn import find
 from .unlearn.base import Factory, Record
+from .unlearn.guard import effect, told
 from .unlearn.presets import configure, serving
 
 
@@ -68,10 +71,10 @@ def erase(
     >>> result.before.acc_df > result.after.acc_df
     True
     """
-    asked = parse(request) if isinstance(request, str) else request
+    asked = parse(request, data.classes, data.ids) if isinstance(request, str) else request
     method = serving(method, preset, options, asked)
     chosen = split(data, asked, few=find(method).few if few is None else few, seed=seed, exclude=exclude)
-    return erase_split(
+    result = erase_split(
         model,
         chosen,
         method=method,
@@ -81,6 +84,19 @@ def erase(
         factory=factory,
         progress=progress,
     )
+    check_changed(model, result.model)
+    return result
+
+
+def check_changed(before: nn.Module, after: nn.Module) -> None:
+    """Fail where all weights are as they were: nothing was erased."""
+    old, new = before.state_dict(), after.state_dict()
+    if all(torch.equal(old[name], new[name]) for name in old):
+        raise UnlearningFailed(
+            "The run had no effect: all weights are as they were.",
+            "Use a method that changes the network: `sublimate methods` lists them.",
+            after,
+        )
 
 
 def erase_split(
@@ -96,8 +112,13 @@ def erase_split(
     progress: Callable[[Progress], None] | None = None,
     savers: tuple[Saver | None, Saver | None] = (None, None),  # of the choices, of the run
     interrupted: Callable[[], bool] = lambda: False,
+    finish: Callable[[nn.Module], bool] | None = None,
 ) -> Result:
-    """`erase` for a split that is already made; killed and called again it continues."""
+    """`erase` for a split that is already made; killed and called again it continues.
+
+    `finish` makes of the network what will be written (of its own precision, say), and tells whether that changed it:
+    the effect and the figures are those of the network as written.
+    """
     began = time.perf_counter()
     unlearner, choices = configure(method, preset, options, model, chosen, progress, savers[0], interrupted)
     outcome = unlearner.run(
@@ -114,6 +135,9 @@ def erase_split(
     )
     seconds = time.perf_counter() - began
     outcome.record.choices = choices | outcome.record.choices
+    if finish and finish(outcome.model) and unlearner.changes:
+        outcome.record.choices["confidence_shift"] = told(effect(outcome.model, model, chosen.forget_set))
+    outcome.record.warnings += came_back(outcome.model, model, chosen)
     if not unlearner.anew:  # who begins anew never saw them, and a record may be unlike its class
         check_records(outcome.model, chosen)
 
@@ -132,19 +156,33 @@ def erase_split(
     )
 
 
+def came_back(after: nn.Module, before: nn.Module, chosen: Split) -> list[str]:
+    """A warning when a class that was forgotten earlier is known again: what one run hides, another may uncover."""
+    if chosen.val_set is None or not len(chosen.gone_earlier):
+        return []
+    part = chosen.val_set.where(torch.isin(chosen.val_set.labels, chosen.gone_earlier))
+    if not len(part):
+        return []
+    was, now = (accuracy(predict(network, part), part.labels) for network in (before, after))
+    if now <= was + 5:
+        return []
+    return [f"Classes forgotten earlier came back: {now:.1f} % of never-seen records are right, {was:.1f} % before."]
+
+
 def train(
     data: Data,
     model: str,
     *,
     forget: Request | str | None = None,
+    exclude: Iterable[str] = (),
     recipe: str = "fast",
     views: str = "simple",
     epochs: int | None = None,
     seed: int = 0,
     progress: Callable[[Progress], None] | None = None,
 ) -> nn.Module:
-    """Train a network from scratch; with `forget`, without exactly those rows: Retrain."""
-    rows = data.train if forget is None else split(data, forget, seed=seed).retain
+    """Train a network from scratch; with `forget`, without those rows and those of `exclude`: Retrain."""
+    rows = data.train if forget is None else split(data, forget, seed=seed, exclude=exclude).retain
     chosen = find_recipe(recipe, epochs=epochs, views=views)
     return fit(factory(model, data), Part(data, rows, "train"), chosen, seed=seed, progress=progress)[0]
 

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import re
+from collections.abc import Sequence
 from dataclasses import dataclass
 from pathlib import Path
 from typing import ClassVar
@@ -98,8 +99,8 @@ class Records:
 Request = FullClass | SubClass | RandomFraction | Records
 
 
-def parse(text: str) -> Request:
-    """Read a request as written on the command line.
+def parse(text: str, classes: Sequence[str] = (), ids: Sequence[str] = ()) -> Request:
+    """Read a request as written on the command line; a text that is one known name as a whole is read as that name.
 
     >>> parse("class:cat,truck")
     FullClass(names=('cat', 'truck'))
@@ -107,8 +108,14 @@ def parse(text: str) -> Request:
     SubClass(name='automobile', share=0.9)
     >>> parse("random@10%")
     RandomFraction(share=0.1)
+    >>> parse("class:cat,truck", classes=["cat,truck", "dog"])
+    FullClass(names=('cat,truck',))
     """
     kind, _, value = text.partition(":")
+    if kind == "class" and value.strip() in classes:
+        return FullClass(value.strip())
+    if kind == "id" and value.strip() in ids:
+        return Records(value.strip())
     names = tuple(part.strip() for part in value.split(",") if part.strip())
     if random := re.fullmatch(r"random@(.+)%", text):
         return RandomFraction(_share(random[1], text))
@@ -149,7 +156,7 @@ def _lines(path: Path) -> list[str]:
         raise ResourceError(f"{path} may not be read.", "Give yourself permission to read it.") from None
     except (OSError, ValueError):
         raise InputRefused(f"{str(path)!r} is no file.", "Give a text file with one record id a line.") from None
-    ids = [line.partition("#")[0].strip() for line in lines]
+    ids = [re.split(r"(?:^|\s)#", line, maxsplit=1)[0].strip() for line in lines]  # an id may hold a #
     if not any(ids):
         raise InputRefused(f"{path} names no record.", "Write one record id a line.")
     return [i for i in ids if i]

@@ -14,7 +14,7 @@ from torch import Tensor
 from .data.core import Data
 from .errors import InputRefused, unknown
 from .randomness import stream
-from .request import FullClass, Records, Request, SubClass, parse
+from .request import FORMS, FullClass, Records, Request, SubClass, parse
 
 
 @dataclass(frozen=True, eq=False)
@@ -71,6 +71,7 @@ class Split:
     control: Tensor  # never-seen rows for judging
     ratios: Tensor  # r_k, over the whole training set
     counts: Tensor  # records of each class in D, without those that were forgotten earlier
+    excluded: Tensor  # forgotten earlier: in no other part
     fingerprint: str
     notes: tuple[str, ...] = ()
 
@@ -108,6 +109,12 @@ class Split:
         return (self.ratios < 1) & (self.counts > 0)
 
     @property
+    def gone_earlier(self) -> Tensor:
+        """The classes of which nothing was left before this request."""
+        absent = (self.counts == 0).nonzero().flatten()
+        return absent[torch.isin(absent, self.data.labels[self.excluded])]
+
+    @property
     def val_from_test(self) -> bool:
         """Whether `val` was taken out of the test set."""
         return self.data.sizes[2] == 0 and len(self.val) > 0
@@ -127,9 +134,8 @@ def split(
     >>> len(s.few), bool((s.data.labels[s.retain] == 3).any()), s.ratios[3].item()
     (100, False, 1.0)
     """
-    request = parse(request) if isinstance(request, str) else request
-    if isinstance(exclude, str):
-        raise InputRefused(f"exclude={exclude!r} is one string.", "Give a list of record ids.")
+    request = parse(request, data.classes, data.ids) if isinstance(request, str) else request
+    _check_arguments(request, few, exclude)
     excluded = _rows_of(data, tuple(dict.fromkeys(map(str, exclude))))
     alive = torch.ones(data.sizes[0], dtype=torch.bool)
     alive[excluded] = False
@@ -141,7 +147,6 @@ def split(
         raise InputRefused("The request forgets everything.", "Leave some records that the network may keep.")
     val, control = _never_seen(data)
     counts = _class_sizes(data, alive)
-    repeated = request.repeated if isinstance(request, Records) else 0
     return Split(
         data=data,
         request=request,
@@ -153,8 +158,28 @@ def split(
         ratios=data.labels[forget].bincount(minlength=len(counts)) / counts.clamp(min=1),
         fingerprint=_fingerprint(data, forget, excluded),
         counts=counts,
-        notes=(f"Ids named again were counted once ({repeated} repetitions).",) if repeated else (),
+        excluded=excluded,
+        notes=_notes(request, len(excluded)),
     )
+
+
+def _notes(request: Request, excluded: int) -> tuple[str, ...]:
+    repeated = request.repeated if isinstance(request, Records) else 0
+    found = {
+        f"Ids named again were counted once ({repeated} repetitions).": repeated,
+        f"Left out of every part, for they were forgotten earlier: {excluded} records.": excluded,
+    }
+    return tuple(note for note, count in found.items() if count)
+
+
+def _check_arguments(request: object, few: object, exclude: object) -> None:
+    if not isinstance(request, Request):
+        raise InputRefused(f"{request!r} is no request.", f"Give one of FullClass, SubClass, …, or a text: {FORMS}.")
+    if few != "all" and (not isinstance(few, int) or isinstance(few, bool)):
+        raise InputRefused(f"few={few!r} is no number of records.", 'Give a whole number, or "all".')
+    if isinstance(exclude, str) or not isinstance(exclude, Iterable):
+        what = "one string" if isinstance(exclude, str) else "no list"
+        raise InputRefused(f"exclude={exclude!r} is {what}.", "Give a list of record ids.")
 
 
 def _select(data: Data, request: Request, alive: Tensor, seed: int) -> Tensor:
@@ -179,7 +204,8 @@ def _select(data: Data, request: Request, alive: Tensor, seed: int) -> Tensor:
         drawn = torch.randperm(len(rows), generator=stream(seed, "forget"))[: round(share * len(rows))]
         rows = rows[drawn.sort().values]
     if len(rows) == 0:
-        raise InputRefused(f"No training record fits {request.text}.", "Ask for at least one record.")
+        earlier = "" if bool(alive.all()) else " that was not forgotten earlier"
+        raise InputRefused(f"No training record fits {request.text}{earlier}.", "Ask for at least one record.")
     return rows
 
 
@@ -239,5 +265,5 @@ def same(a: str | None, b: str | None, what: str) -> None:
     if a is not None and b is not None and a != b:
         raise InputRefused(
             f"{what} belongs to split {a}, this request to split {b}.",
-            "Compare only what was made with the same data, request and seed.",
+            "Compare only what was made with the same data, request, exclusion and seed.",
         )

@@ -14,8 +14,8 @@ from torch import nn
 from .data.batches import LEAST, Batch, Batches, Meter
 from .data.views import View
 from .data.views import view as find_view
-from .errors import UsageError, unknown
-from .inference import prepare
+from .errors import InputRefused, UsageError, unknown
+from .inference import gradients_on, outputs_for, prepare
 from .loop import Loop, Progress, Saver
 from .models.memory import channels_last, contiguous
 from .models.outputs import logits as as_logits
@@ -63,6 +63,8 @@ def find_recipe(name: str, **changes: Any) -> Recipe:
     if name not in RECIPES:
         raise unknown(UsageError, "recipe", [name], RECIPES)
     chosen = {key: value for key, value in changes.items() if value is not None}
+    if not isinstance(chosen.get("epochs", 1), int) or chosen.get("epochs", 1) < 1:
+        raise InputRefused(f"There cannot be {chosen['epochs']!r} epochs.", "Give a whole number from 1.")
     if "epochs" in chosen:  # a shorter run keeps the shape of the schedule
         scale = chosen["epochs"] / RECIPES[name].epochs
         chosen["warmup"] = RECIPES[name].warmup * scale
@@ -134,9 +136,11 @@ def fit(
     interrupted: Callable[[], bool] = lambda: False,
 ) -> tuple[nn.Module, Loop]:
     """Train a fresh network on a part; the caller's random state stays.  A recorder brings `phases` of its own."""
-    with guarded():
+    with gradients_on(), guarded():
         torch.manual_seed(derive(seed, "init"))
-        model = channels_last(build().to(device)).train()
+        model = build().to(device)
+        outputs_for(model, part)  # refused before anything is trained
+        model = channels_last(model).train()
         meter = Meter()
         loop = Loop(model, seed, meter, progress=progress, saver=saver, interrupted=interrupted)
         loop.run(phases(model, part, recipe, seed, meter, torch.device(device)))

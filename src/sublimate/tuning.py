@@ -120,7 +120,7 @@ def on_val(model: nn.Module, split: Split) -> Scores:
     parts = {"retain": split.retain_set, "forget": split.forget_set, "test": _val(split)}
     samples = {name: part.sample(SAMPLE) for name, part in parts.items()}
     z = {name: predict(model, part) for name, part in samples.items()}
-    return scores(z, {name: part.labels for name, part in samples.items()}, split.named_classes)
+    return scores(z, {name: part.labels for name, part in samples.items()}, split.named_classes, split.gone_earlier)
 
 
 def average_gap(mine: Scores, retrain: Scores) -> float:

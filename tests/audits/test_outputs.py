@@ -71,7 +71,7 @@ def test_nothing_of_the_callers_changes(kind, toy):
 def test_modes_come_back_after_an_exception(toy):
     model = nn.Sequential(nn.Flatten(), nn.Linear(3, 4)).train()  # 64 pixels do not fit
     before = surroundings(model)
-    with pytest.raises(RuntimeError):
+    with pytest.raises(InputRefused):
         collect(model, Part(toy.data, toy.data.test, "test"), 0)
     assert not differences(before, surroundings(model))
 

@@ -183,3 +183,15 @@ def test_a_failed_step_is_told_and_ends_the_command_with_its_code(call, own, mon
 
 def test_durations():
     assert [duration(s) for s in (89.4, 90, 5399, 5400)] == ["89 s", "2 min", "90 min", "1.5 h"]
+
+
+def test_a_cache_that_cannot_be_written_is_named_at_the_start(tmp_path, call, monkeypatch):
+    (tmp_path / "taken").write_text("a file")
+    monkeypatch.setenv("SUBLIMATE_CACHE", str(tmp_path / "taken"))
+    code, _, err = call("bench", "full-class/cifar10", "--only", "original", "--seeds", "1", "--out", tmp_path / "out")
+    assert code == 5 and "SUBLIMATE_CACHE" in err, err
+
+
+def test_more_threads_than_a_machine_starts_are_refused(call):
+    code, _, err = call("bench", "all", "--threads", "99999999")
+    assert code == 2 and "threads" in err

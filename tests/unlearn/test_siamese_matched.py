@@ -120,7 +120,16 @@ def test_four_steps_equal_a_slow_loop(toy):
     """Every update written out: batches, views and targets are taken from the method's own streams."""
     chosen = split(toy.data, "random@20%", few=60)
     method = SiameseMatched(
-        steps=4, lr=0.05, batch_size=16, forget_batch=8, weight=0.7, until=0.75, refresh=2, views="none", norm="eval"
+        steps=4,
+        lr=0.05,
+        batch_size=16,
+        forget_batch=8,
+        weight=0.7,
+        until=0.75,
+        pulls=1,
+        refresh=2,
+        views="none",
+        norm="eval",
     )
     erased = method.run(
         toy.model, chosen.forget_set, chosen.few_set, ratios=chosen.ratios, val=chosen.val_set
@@ -150,7 +159,7 @@ def test_four_steps_equal_a_slow_loop(toy):
             away = (value - goal).abs()
             loss = loss + 0.7 * (away - 0.5 if away >= 1 else away**2 / 2) / len(a.y)
         grads = torch.autograd.grad(loss, weights)
-        lr = 0.05 * math.sqrt(60 / len(chosen.retain)) * (1 + math.cos(math.pi * t / 4)) / 2  # 60 are at hand
+        lr = 0.05 * 60 / len(chosen.retain) * (1 + math.cos(math.pi * t / 4)) / 2  # 60 are at hand
         for p, g, v in zip(weights, grads, speed, strict=True):
             v.mul_(0.9).add_(g + 5e-4 * p.detach())
             p.data -= lr * v

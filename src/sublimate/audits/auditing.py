@@ -13,6 +13,7 @@ from ..splits import Part, Split
 from .blind import not_tested
 from .copies import Trained, without_copies, without_kept
 from .curves import curves
+from .evaluation import check_sample
 from .gates import MOST_DELTA, carried_out
 from .harm import Parts, complaints, harm
 from .kind import apart_from_nature
@@ -29,8 +30,7 @@ from .tier2 import look_closer
 from .verdict import decide
 from .worst import worst_places, worst_records
 
-
-REVISION = "1"  # raised when the same networks get another verdict: a bench then audits them again
+REVISION = "2"  # raised when the same networks get another verdict: a bench then audits them again
 
 
 def audit(
@@ -60,6 +60,7 @@ def audit(
     'INCONCLUSIVE'
     """
     _check(tier, scorers)
+    check_sample(sample)
     began = time.perf_counter()
     planted = set_apart(split, seed if canary_seed is None else canary_seed)
     parts, copied, kept = _fair_parts(looked_at(planted.split, split, sample), split)

@@ -9,6 +9,7 @@ import torch
 from torch import Tensor, nn
 
 from ..data.core import Data
+from ..errors import InputRefused
 from ..inference import accuracy, predict
 from ..splits import Part, Split
 from .membership import entropy_mia
@@ -53,9 +54,12 @@ def evaluate(
 
     `sample` bounds the number of rows per part (seeded).  Figures that do not apply are None.
     """
+    check_sample(sample)
     retain, forget, test = parts(split, sample)
     z = {part.name: predict(model, part, tick=tick) for part in (retain, forget, test)}
-    return scores(z, {part.name: part.labels for part in (retain, forget, test)}, split.named_classes)
+    return scores(
+        z, {part.name: part.labels for part in (retain, forget, test)}, split.named_classes, split.gone_earlier
+    )
 
 
 def parts(split: Split, sample: int | None = None) -> tuple[Part, Part, Part]:
@@ -65,17 +69,27 @@ def parts(split: Split, sample: int | None = None) -> tuple[Part, Part, Part]:
     return retain, forget, test
 
 
+def check_sample(sample: object) -> None:
+    """Refuse what is no number of records to look at."""
+    if sample is not None and (not isinstance(sample, int) or sample < 1):
+        raise InputRefused(f"A sample of {sample!r} shows nothing.", "Give at least 1, or None for all records.")
+
+
 REVISION = "1"  # raised when the same answers lead to other figures: a bench then looks again
 
 
-def scores(z: dict[str, Tensor], y: dict[str, Tensor], named: Tensor | None) -> Scores:
-    """All figures from logits `z` and labels `y` of the parts; `named` are the classes of a class request."""
+def scores(z: dict[str, Tensor], y: dict[str, Tensor], named: Tensor | None, earlier: Tensor | None = None) -> Scores:
+    """All figures from logits `z` and labels `y` of the parts.
+
+    `named` are the classes of a class request, `earlier` those that an earlier request had left nothing of.
+    """
     ta = accuracy(z["test"], y["test"]) if len(y["test"]) else None
     ta_dr = ta_df = None
     if named is not None and ta is not None:
         gone = torch.isin(y["test"], named)
         ta_df = accuracy(z["test"][gone], y["test"][gone]) if bool(gone.any()) else None
-        ta_dr = accuracy(z["test"][~gone], y["test"][~gone]) if bool((~gone).any()) else None
+        stay = ~gone if earlier is None else ~gone & ~torch.isin(y["test"], earlier)
+        ta_dr = accuracy(z["test"][stay], y["test"][stay]) if bool(stay.any()) else None
     return Scores(
         acc_dr=accuracy(z["retain"], y["retain"]),
         acc_df=accuracy(z["forget"], y["forget"]),
@@ -90,6 +104,7 @@ def whole_test_accuracy(
     model: nn.Module, data: Data, *, sample: int | None = None, tick: Callable[[int], None] | None = None
 ) -> float | None:
     """TA: accuracy on the whole test set (or a seeded sample of it); None when the data has no test rows."""
+    check_sample(sample)
     test = Part(data, data.test, "test")
     test = test if sample is None else test.sample(sample)
     return accuracy(predict(model, test, tick=tick), test.labels) if len(test) else None

@@ -11,8 +11,7 @@ from torch import Tensor, nn
 
 from ..data.views import simple
 from ..errors import InputRefused
-from ..inference import device_of, modes_kept, prepare
-from ..models.outputs import logits as as_logits
+from ..inference import answers, check_width, device_of, looking
 from ..randomness import stream
 from ..splits import Part
 
@@ -51,13 +50,12 @@ def collect(model: nn.Module, part: Part, seed: int, tick: Callable[[int], None]
     """Read every row once; the views depend on the seed, the part and the place of the row."""
     device, view = device_of(model), partial(simple, flip=part.data.flip)
     found = list[Tensor]()
-    with modes_kept(model), torch.inference_mode():
-        model.eval()
+    with looking(model):
         for start, rows in enumerate(part.rows.split(BATCH)):
             x = part.data.read(rows)[0]
             g = stream(seed, "audit", part.name, start)
             seen = torch.cat([x, view(x, g), view(x, g)]).to(device)
-            z = bounded(as_logits(model(prepare(part, seen))).float().cpu())
+            z = bounded(check_width(answers(model, part, seen), part).float().cpu())
             _check_numbers(z, part)
             found.append(z.unflatten(0, (PASSES, len(rows))))
             if tick:

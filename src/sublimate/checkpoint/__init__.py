@@ -3,6 +3,6 @@
 from .core import Checkpoint, Layout, Meta, digest_of
 from .fitting import fit
 from .loading import load_checkpoint
-from .saving import save_checkpoint
+from .saving import round_as, save_checkpoint
 
-__all__ = ["Checkpoint", "Layout", "Meta", "digest_of", "fit", "load_checkpoint", "save_checkpoint"]
+__all__ = ["Checkpoint", "Layout", "Meta", "digest_of", "fit", "load_checkpoint", "round_as", "save_checkpoint"]

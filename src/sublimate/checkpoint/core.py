@@ -33,6 +33,7 @@ class Meta:
     split: str | None = None  # fingerprint of the split it was made on
     parent: str | None = None  # `digest_of` the network it was made from
     method: dict[str, Any] | None = None
+    forgotten: dict[str, str] = field(default_factory=dict)  # by which split, and digests of the ids
     versions: dict[str, str] = field(default_factory=dict)
 
 

@@ -7,7 +7,7 @@ from collections.abc import Mapping
 from pathlib import Path
 
 import torch
-from torch import Tensor
+from torch import Tensor, nn
 
 from ..errors import InputRefused
 from ..files import AnyPath, sha256, write_whole
@@ -26,8 +26,8 @@ def save_checkpoint(
 ) -> str:
     """Write the file whole and give its SHA-256; equal tensors and meta make equal bytes.
 
-    Without a layout the file is ours.  With one it has the keys, dtypes and nesting of the file the layout came from,
-    and is a torch or a safetensors file by its suffix; of these only safetensors can carry `meta`.
+    With a layout it has the keys, dtypes and nesting of the file the layout came from.  It is a torch or a safetensors
+    file by its suffix; of these only safetensors can carry `meta`.
 
     >>> from tempfile import TemporaryDirectory
     >>> meta = Meta(architecture="small-cnn", classes=("cat", "dog"), channels=3, size=(32, 32))
@@ -35,7 +35,7 @@ def save_checkpoint(
     ...     len(save_checkpoint(Path(folder, "net.safetensors"), {"w": torch.ones(2)}, meta=meta))
     64
     """
-    kind: Kind = "safetensors" if layout is None else _KINDS.get(Path(path).suffix.lower(), layout.kind)
+    kind = kind_of(path, layout)
     if layout is None:
         layout = Layout(kind=kind, dtypes={key: tensor.dtype for key, tensor in state.items()})
     tensors = _laid_out(state, layout)
@@ -43,6 +43,26 @@ def save_checkpoint(
     data = dump(tensors, layout.metadata, meta) if kind == "safetensors" else _torch_bytes(tensors, layout)
     write_whole(path, data)
     return sha256(data)
+
+
+def kind_of(path: AnyPath, layout: Layout | None = None) -> Kind:
+    """What is written to a path: by its suffix, else as the layout has it, else safetensors.
+
+    >>> kind_of("net.pt"), kind_of("net.bak")
+    ('torch', 'safetensors')
+    """
+    return _KINDS.get(Path(path).suffix.lower(), layout.kind if layout else "safetensors")
+
+
+def round_as(model: nn.Module, layout: Layout) -> bool:
+    """Give the weights the precision they will have in a file of this layout; whether that changed any."""
+    changed = False
+    for key, tensor in model.state_dict().items():
+        rounded = tensor.to(layout.dtypes.get(key, tensor.dtype)).to(tensor.dtype)
+        if not torch.equal(rounded, tensor):
+            tensor.copy_(rounded)
+            changed = True
+    return changed
 
 
 def _laid_out(state: Mapping[str, Tensor], layout: Layout) -> dict[str, Tensor]:

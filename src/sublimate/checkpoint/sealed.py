@@ -28,7 +28,8 @@ def dump(tensors: Mapping[str, Tensor], metadata: Mapping[str, str], meta: Meta 
     """Write contiguous tensors that share no memory."""
     everything = dict(metadata)
     if meta is not None:
-        text = json.dumps(asdict(meta), sort_keys=True, separators=(",", ":"), allow_nan=False)
+        facts = {key: value for key, value in asdict(meta).items() if value or key != "forgotten"}
+        text = json.dumps(facts, sort_keys=True, separators=(",", ":"), allow_nan=False)
         everything |= {_META: text, _SEAL: _seal(tensors, text)}
     plain = safetensors.torch.save(dict(tensors))
     return _with_metadata(plain, dict(sorted(everything.items())))

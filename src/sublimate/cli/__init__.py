@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import errno
+import io
 import os
 import sys
 from importlib import import_module
@@ -10,6 +11,7 @@ from importlib import import_module
 import typer
 
 from ..errors import SublimateError
+from .stopping import Stopped, stoppable
 
 app = typer.Typer(
     name="sublimate",
@@ -39,8 +41,10 @@ def _everywhere(version: bool = typer.Option(False, "--version", callback=_versi
 
 def main() -> None:
     """Run a command; whatever goes wrong ends in one sentence of cause, one of remedy, and an exit code."""
+    _encode()
     try:
-        app()
+        with stoppable():
+            app()
     except SublimateError as error:
         _stop(error.cause, error.remedy, error.exit_code)
     except MemoryError:
@@ -49,8 +53,8 @@ def main() -> None:
         full = error.errno in (errno.ENOSPC, errno.EDQUOT)
         remedy = "Free some space and run the same command again." if full else "Check the path and its permissions."
         _stop(f"{error.strerror or error} ({error.filename or 'no file'}).", remedy, 5)
-    except KeyboardInterrupt:
-        _stop("Interrupted before there was anything to save.", "Run the same command again.", 75)
+    except (Stopped, KeyboardInterrupt):
+        _stop("Interrupted.", "Run the same command again; a file that was written before is whole.", 75)
     except Exception as error:
         if os.environ.get("SUBLIMATE_TRACEBACK"):
             raise
@@ -62,6 +66,14 @@ def main() -> None:
         )
 
 
+def _encode() -> None:
+    """A terminal that lacks a letter shows its number."""
+    for stream in (sys.stdout, sys.stderr):
+        if isinstance(stream, io.TextIOWrapper):
+            stream.reconfigure(errors="backslashreplace")
+
+
 def _stop(cause: str, remedy: str, code: int) -> None:
-    print(f"sublimate: {cause}\n{remedy}", file=sys.stderr)
+    if sys.stderr is not None:  # closed: `print` would turn to stdout, which may carry JSON
+        print(f"sublimate: {cause}\n{remedy}", file=sys.stderr)
     raise SystemExit(code)

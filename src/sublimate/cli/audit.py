@@ -22,10 +22,12 @@ from .common import (
     Size,
     Std,
     Threads,
+    inputs_of,
     open_model,
     start,
 )
 from .comparing import check_comparable, check_retrain
+from .excluding import Exclude, excluded
 
 if TYPE_CHECKING:
     from torch import nn
@@ -44,6 +46,7 @@ def run(
     original: Annotated[Path, typer.Option("--original", help="The network before.")],
     data: DataName,
     forget: Annotated[str, REQUEST],
+    exclude: Exclude = [],  # noqa: B006
     reference: Annotated[list[Path], typer.Option("--reference", help="A Retrain; may be given several times.")] = [],  # noqa: B006
     tier: Annotated[int, typer.Option("--tier", min=1, max=2, help="1: by its answers; 2: by all means.")] = 1,
     sample: Annotated[int | None, typer.Option("--sample", min=1, help="At most so many rows per part.")] = None,
@@ -61,19 +64,17 @@ def run(
     """Judge an erased network: PASS (exit 0), FAIL (7) or INCONCLUSIVE (8), with every figure it stands on."""
     ui, device = start(threads, device, json, quiet)
     from ..data.sources import load
-    from ..files import check_writable, remove_stale
+    from ..files import check_outputs
     from ..report.page import write_page
     from ..splits import split
     from .story import story_of
 
-    if report:
-        check_writable(report)
-        remove_stale(report)
+    check_outputs((report,), inputs_of(data, (forget, *exclude), model, original, *reference))
     table = load(data, size=size)
     before, erased, *references = (
         open_model(path, table, arch, mean, std, device, ui) for path in (original, model, *reference)
     )
-    chosen = split(before.data, forget, seed=seed)
+    chosen = split(before.data, forget, seed=seed, exclude=excluded(before, exclude, seed))
     for note in chosen.notes:
         ui.note(note)
     check_comparable(erased, before, chosen)

@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING, Annotated, Any
 import typer
 
 from ..errors import UsageError
-from .common import RUN, Device, Json, Quiet, signals, start
+from .common import RUN, Device, Json, Quiet, check_cache, signals, start
 from .ui import Ui
 
 if TYPE_CHECKING:
@@ -53,7 +53,7 @@ def run(
 
     wanted, chosen = find(experiment), _edition(edition)
     methods = [name.strip() for name in only.split(",") if name.strip()]
-    ui = _start(device, json, quiet, elsewhere=cluster not in (None, "local"))
+    ui = _start(device, threads, json, quiet, elsewhere=cluster not in (None, "local"))
     folder = out or Path("results") / chosen
     planned = left(plan(wanted, chosen, seeds, methods, threads, seed), folder)
     if dry_run:
@@ -63,9 +63,11 @@ def run(
     _run(ui, wanted, planned, cluster, folder, asked)
 
 
-def _start(device: str, json: bool, quiet: bool, elsewhere: bool) -> Ui:
+def _start(device: str, threads: int, json: bool, quiet: bool, elsewhere: bool) -> Ui:
     from ..bench.packing import DEVICE
+    from ..runtime import check_threads
 
+    check_threads(threads)
     theirs = elsewhere and device == "cuda"  # workers may have what this machine lacks
     ui, found = start(None, "cpu" if theirs else device, json, quiet)
     if device != "auto":  # else each step looks for itself: on a cluster it may find a GPU
@@ -128,6 +130,7 @@ def _run(
     from ..bench.running import bench
     from .benching import render, shown
 
+    check_cache()
     workers = {None: "local", "local": "local-ray"}.get(cluster, cluster) or "local"
     with signals() as interrupted, shown(ui, planned) as progress:
         finished = bench(wanted, folder=folder, workers=workers, progress=progress, interrupted=interrupted, **asked)

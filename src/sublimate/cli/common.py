@@ -3,20 +3,21 @@
 from __future__ import annotations
 
 import json as jsonlib
-import signal
-from collections.abc import Iterator
-from contextlib import contextmanager
+import re
+from collections.abc import Iterable
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated, Any
 
 import typer
 
-from ..errors import InputRefused, UsageError
+from ..errors import InputRefused, ResourceError, UsageError
+from .stopping import signals as signals
 from .ui import Ui
 
 if TYPE_CHECKING:
     from ..data.core import Data
     from ..networks import Network
+    from ..store import Slot
 
 RUN, FOREIGN = "Run", "Foreign files"
 
@@ -42,32 +43,12 @@ def start(threads: int | None, device: str, json: bool, quiet: bool) -> tuple[Ui
     """The screen, and the device to use; sets threads and a malloc that keeps its pages."""
     import torch
 
-    from ..runtime import find_device, keep_pages
+    from ..runtime import check_threads, find_device, keep_pages
 
     keep_pages()
     if threads is not None:
-        if threads < 1:
-            raise UsageError(f"There cannot be {threads} threads.", "Give at least 1.")
-        torch.set_num_threads(threads)
+        torch.set_num_threads(check_threads(threads))
     return Ui(json=json, quiet=quiet), find_device(device)
-
-
-@contextmanager
-def signals() -> Iterator[Any]:
-    """SIGINT and SIGTERM ask the run to save and stop; a second one ends it at once."""
-    asked: list[int] = []
-
-    def ask(number: int, frame: object) -> None:
-        if asked:
-            signal.signal(number, signal.SIG_DFL)
-        asked.append(number)
-
-    before = {number: signal.signal(number, ask) for number in (signal.SIGINT, signal.SIGTERM)}
-    try:
-        yield lambda: bool(asked)
-    finally:
-        for number, handler in before.items():
-            signal.signal(number, handler)
 
 
 def numbers(text: str | None, option: str) -> tuple[float, ...] | None:
@@ -90,7 +71,7 @@ def few_of(text: str | None, method: str) -> Any:
         from ..unlearn import find
 
         return find(method).few
-    if text != "all" and not text.isdigit():
+    if text != "all" and not re.fullmatch(r"-?[0-9]{1,18}", text):
         raise UsageError(f"--few {text!r} is no number.", "Give a number of records, or all.")
     return text if text == "all" else int(text)
 
@@ -117,6 +98,48 @@ def open_model(
     for note in network.notes:
         ui.note(note)
     return network
+
+
+def inputs_of(data: str, requests: Iterable[str | None], *paths: Path | None) -> list[Path]:
+    """The files that a command reads, so that none of them is written: paths, the data, and lists of ids."""
+    listed = [Path(text.removeprefix("ids:")) for text in requests if text and text.startswith("ids:")]
+    table = [Path(data, part) for part in ("train", "test", "val")] if Path(data).is_dir() else [Path(data)]
+    return [*table, *(path for path in (*listed, *filter(None, paths)) if path.is_file())]
+
+
+def slots_of(ui: Ui, *keys: str) -> tuple[Slot | None, ...]:
+    """Where unfinished work is kept; nowhere, with a warning, when the cache folder cannot be written."""
+    from ..files import check_writable, make_folder
+    from ..store import Store
+
+    try:
+        slots = tuple(Store().slot(key) for key in keys)
+        for slot in slots:
+            make_folder(slot.path.parent)
+            check_writable(slot.path)
+    except ResourceError as error:
+        ui.warn(f"{error.cause} Nothing of this run is saved before its end; SUBLIMATE_CACHE names another folder.")
+        return tuple(None for _ in keys)
+    return slots
+
+
+def check_cache() -> None:
+    """Refuse a cache folder that cannot be written, where nothing goes on without it."""
+    from ..files import check_writable, make_folder
+    from ..store import Store
+
+    try:
+        root = Store().root
+        make_folder(root)
+        check_writable(root / "trial")
+    except ResourceError as error:
+        raise ResourceError(error.cause, "Let SUBLIMATE_CACHE name a folder that can be written.") from error
+
+
+def clear(slots: Iterable[Slot | None]) -> None:
+    """Forget unfinished work."""
+    for slot in filter(None, slots):
+        slot.clear()
 
 
 def run_key(**parts: Any) -> str:

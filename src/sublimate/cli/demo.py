@@ -59,6 +59,7 @@ def run(
 def _trained(ui: Ui, data: Data, chosen: Split, name: str, seed: int, device: str, out: Path) -> tuple[nn.Module, Row]:
     from ..audits.evaluation import evaluate
     from ..checkpoint import save_checkpoint
+    from ..forgotten import remembered
     from ..networks import describe, factory
     from ..report.rows import Row
     from ..splits import Part
@@ -71,9 +72,9 @@ def _trained(ui: Ui, data: Data, chosen: Split, name: str, seed: int, device: st
             factory(MODEL, data), Part(data, rows, "train"), recipe, seed=seed, device=device, progress=progress
         )
     seconds = time.perf_counter() - began
-    meta = describe(
-        MODEL, data, recipe=recipe.describe() | {"seed": seed}, split=None if name == "Original" else chosen.fingerprint
-    )
+    made = recipe.describe() | {"seed": seed}
+    never = {} if name == "Original" else {"split": chosen.fingerprint, "forgotten": remembered({}, chosen)}
+    meta = describe(MODEL, data, recipe=made, **never)
     save_checkpoint(out / f"{name.lower()}.safetensors", model.state_dict(), meta=meta)
     scores = evaluate(model, chosen)
     return model, Row(name=name, scores=scores, seconds=seconds, samples=sum(loop.meter.values()))
@@ -95,6 +96,7 @@ def _erased(
     from ..audits.evaluation import evaluate
     from ..checkpoint import digest_of, save_checkpoint
     from ..errors import UnlearningFailed
+    from ..forgotten import remembered
     from ..networks import describe
     from ..pipeline import erase_split
     from ..report.rows import Row
@@ -117,6 +119,7 @@ def _erased(
         split=chosen.fingerprint,
         parent=digest_of(original.state_dict()),
         method={"name": method, "options": dict(result.record.options), "choices": result.record.choices},
+        forgotten=remembered({}, chosen),
     )
     name = f"{method}-{preset}" if method == "siamese" else method
     save_checkpoint(out / f"{name}.safetensors", result.model.state_dict(), meta=meta)

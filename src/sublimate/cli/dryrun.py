@@ -12,14 +12,24 @@ if TYPE_CHECKING:
     from torch import nn
 
     from ..networks import Network
+    from ..records import TrainingRecords
     from ..splits import Part, Split
     from .ui import Ui
 
 
-def tell(ui: Ui, network: Network, split: Split, method: str, preset: str, options: dict[str, Any]) -> None:
-    """Rows per class, samples, minutes, memory and warnings; nothing is written."""
-    from ..unlearn.presets import plan
+def tell(
+    ui: Ui,
+    network: Network,
+    split: Split,
+    method: str,
+    preset: str,
+    options: dict[str, Any],
+    records: TrainingRecords | None = None,
+) -> None:
+    """Rows per class, samples, minutes, memory and warnings; nothing is written, and what a run refuses is refused."""
+    from ..unlearn.presets import check, plan
 
+    check(method, preset, options, network.model, split, records)
     images, in_flight = plan(method, preset, options, split)
     seconds, bytes_ = _cost(network.model, split.few_set, min(in_flight, 64))
     rows, warnings = _rows(split), _warnings(split)

@@ -7,6 +7,16 @@ from .common import Device, Json, Quiet, Seed, Threads, start
 EXAMPLE = "sublimate env"
 
 
+def _cache() -> str | None:
+    from ..cache import cache_dir
+    from ..errors import ResourceError
+
+    try:
+        return str(cache_dir())
+    except ResourceError:  # no home: worth telling, too
+        return None
+
+
 def run(
     seed: Seed = 0, threads: Threads = None, device: Device = "auto", json: Json = False, quiet: Quiet = False
 ) -> None:
@@ -17,7 +27,6 @@ def run(
 
     import torch
 
-    from ..cache import cache_dir
     from ..networks import versions
 
     del seed  # every command takes one, and nothing is random here
@@ -33,7 +42,7 @@ def run(
         "cores": os.cpu_count(),
         "threads": torch.get_num_threads(),
         "device": used,
-        "cache": str(cache_dir()),
+        "cache": _cache(),
         "data": os.environ.get("SUBLIMATE_DATA"),
     }
     for name, value in (found | {k: v for k, v in facts.items() if k != "versions"}).items():

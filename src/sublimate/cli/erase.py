@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING, Annotated, Any
 
 import typer
 
-from ..errors import InputRefused, UnlearningFailed
+from ..errors import UnlearningFailed, UsageError
 from .audit import as_json
 from .common import (
     REQUEST,
@@ -22,15 +22,19 @@ from .common import (
     Size,
     Std,
     Threads,
+    clear,
     few_of,
+    inputs_of,
     open_model,
     options_of,
     run_key,
     signals,
+    slots_of,
     start,
 )
 from .comparing import check_comparable, check_retrain
 from .erased import judged, report_on, summarise
+from .excluding import Exclude, excluded
 
 if TYPE_CHECKING:
     from ..networks import Network
@@ -48,6 +52,7 @@ def run(
     data: DataName,
     forget: Annotated[str, REQUEST],
     out: Annotated[Path, typer.Option("--out", help="The erased network, in the layout of --model.")],
+    exclude: Exclude = [],  # noqa: B006
     method: Annotated[str, typer.Option("--method", help="How; `sublimate methods` lists them.")] = "siamese",
     preset: Annotated[str, typer.Option("--preset", help="auto, paper, or a preset file.")] = "auto",
     few: Annotated[str | None, typer.Option("--few", help="Retained records it may read, or all.")] = None,
@@ -75,41 +80,40 @@ def run(
     """Erase what REQUEST names from a trained network; the result loads wherever the original did."""
     ui, device = start(threads, device, json, quiet)
     from ..data.sources import load
-    from ..files import check_writable, remove_stale
+    from ..files import check_outputs
     from ..request import parse
     from ..splits import split
     from ..unlearn.presets import serving
 
-    kept = _records(records)
-    for path in filter(None, (out, report, records_out)):
-        check_writable(path)
-        remove_stale(path)
-        if path.exists() and any(path.samefile(used) for used in (model, records) if used):
-            raise InputRefused(f"{path} is the original itself.", "Give what is written another name.")
-    table = load(data, size=size)
+    if report and no_evaluate and audit is None:
+        raise UsageError("--report has nothing to show with --no-evaluate.", "Leave one of them out, or add --audit 1.")
+    read = inputs_of(data, (forget, *exclude), model, records, *reference, Path(preset))
+    check_outputs((out, report, records_out), read)
+    kept, table = _records(records), load(data, size=size)
     network = open_model(model, table, arch, mean, std, device, ui)
-    asked, options = parse(forget), {"seed": seed} | options_of(set_)
+    asked, options = parse(forget, network.data.classes, network.data.ids), {"seed": seed} | options_of(set_)
     method = serving(method, preset, options, asked)
-    chosen = split(network.data, asked, few=few_of(few, method), seed=seed)
-    for note in chosen.notes:
+    earlier = excluded(network, exclude, seed)
+    chosen = split(network.data, asked, few=few_of(few, method), seed=seed, exclude=earlier)
+    for note in (*chosen.notes, *_unsaid(out, network)):
         ui.note(note)
+    references = [open_model(path, table, arch, mean, std, device, ui) for path in reference]
+    _check_judges(network, references, chosen, audited=audit is not None, seed=seed)
     if dry_run:
         from .dryrun import tell
 
-        tell(ui, network, chosen, method, preset, options)
+        tell(ui, network, chosen, method, preset, options, kept)
         return
-    references = [open_model(path, table, arch, mean, std, device, ui) for path in reference]
-    _check_judges(network, references, chosen, audited=audit is not None, seed=seed)
-    slots = _slots(network, chosen, method, preset, options, kept)
+    slots = _slots(ui, network, chosen, method, preset, options, kept)
     try:
         result = _run(ui, network, chosen, method, preset, options, not no_evaluate, slots, kept)
         if records_out and result.records:
             result.records.save(records_out)
         digest = _write(out, network, result)
     except UnlearningFailed:
-        _clear(slots)  # the same run would only fail again
+        clear(slots)  # the same run would only fail again
         raise
-    _clear(slots)
+    clear(slots)
     story = summarise(ui, network, result, references, out)
     found = judged(ui, network, result, references, audit, device, seed)
     if report and (story.rows or found):
@@ -132,6 +136,15 @@ def _check_judges(network: Network, references: list[Network], chosen: Split, au
         images_at_tier_1(chosen, seed=seed)
 
 
+def _unsaid(out: Path, network: Network) -> tuple[str, ...]:
+    """A note when the file to be written cannot say what the one that was read says."""
+    from ..checkpoint.saving import kind_of
+
+    if network.checkpoint.meta is None or kind_of(out, network.checkpoint.layout) == "safetensors":
+        return ()
+    return (f"{out.name} will hold the weights alone: its later users give --arch, --mean, --std and --exclude.",)
+
+
 def _records(path: Path | None) -> TrainingRecords | None:
     from ..records import TrainingRecords
 
@@ -139,28 +152,23 @@ def _records(path: Path | None) -> TrainingRecords | None:
 
 
 def _slots(
+    ui: Ui,
     network: Network,
     chosen: Split,
     method: str,
     preset: str,
     options: dict[str, Any],
     records: TrainingRecords | None,
-) -> tuple[Slot, Slot]:
+) -> tuple[Slot | None, ...]:
     """Where the choices and the state of this very run are kept while it is unfinished."""
     from ..checkpoint import digest_of
-    from ..store import Store
 
     key = run_key(
         erase=method, preset=preset, options=options, split=chosen.fingerprint, few=chosen.few.tolist(),
         model=digest_of(network.model.state_dict()), mean=network.data.mean, std=network.data.std,
         records=digest_of(records.tensors) if records else None,
     )  # fmt: skip
-    return Store().slot(f"probe {key}"), Store().slot(f"run {key}")
-
-
-def _clear(slots: tuple[Slot, Slot]) -> None:
-    for slot in slots:
-        slot.clear()
+    return slots_of(ui, f"probe {key}", f"run {key}")
 
 
 def _run(
@@ -171,22 +179,27 @@ def _run(
     preset: str,
     options: dict[str, Any],
     evaluated: bool,
-    slots: tuple[Slot, Slot],
+    slots: tuple[Slot | None, ...],
     records: TrainingRecords | None,
 ) -> Result:
-    from ..pipeline import erase_split
+    from ..checkpoint import round_as
+    from ..pipeline import check_changed, erase_split
 
     ui.say(f"Erasing {chosen.request.text}: {len(chosen.forget)} of {network.data.sizes[0]} records, by {method}.")
     with signals() as interrupted, ui.steps(method) as progress:
-        return erase_split(
+        result = erase_split(
             network.model, chosen, method=method, preset=preset, options=options, evaluated=evaluated,
-            records=records, progress=progress, savers=slots, interrupted=interrupted,
+            records=records, progress=progress, savers=(slots[0], slots[1]), interrupted=interrupted,
+            finish=lambda model: round_as(model, network.checkpoint.layout),
         )  # fmt: skip
+    check_changed(network.model, result.model)
+    return result
 
 
 def _write(out: Path, network: Network, result: Result) -> str:
     from ..checkpoint import digest_of, save_checkpoint
     from ..files import sha256
+    from ..forgotten import remembered
     from ..networks import describe
 
     record = result.record
@@ -197,9 +210,9 @@ def _write(out: Path, network: Network, result: Result) -> str:
         split=result.split.fingerprint,
         parent=digest_of(network.model.state_dict()),
         method={"name": record.method, "options": dict(record.options), "choices": record.choices},
+        forgotten=remembered(network.forgotten, result.split),
     )
-    layout = network.checkpoint.layout if network.checkpoint.meta is None else None
-    save_checkpoint(out, result.model.cpu().state_dict(), meta=meta, layout=layout)
+    save_checkpoint(out, result.model.cpu().state_dict(), meta=meta, layout=network.checkpoint.layout)
     return sha256(out)
 
 

@@ -24,6 +24,7 @@ from .common import (
     start,
 )
 from .comparing import check_retrain
+from .excluding import Exclude, asked, check_forget, precedes
 
 if TYPE_CHECKING:
     from ..audits.evaluation import Scores
@@ -39,6 +40,7 @@ def run(
     model: Annotated[list[Path], typer.Option("--model", help="A network; may be given several times.")],
     data: DataName,
     forget: Forget = None,
+    exclude: Exclude = [],  # noqa: B006
     reference: Annotated[Path | None, typer.Option("--reference", help="The Retrain to measure gaps against.")] = None,
     sample: Annotated[int | None, typer.Option("--sample", min=1, help="At most so many rows per part.")] = None,
     size: Size = None,
@@ -55,12 +57,12 @@ def run(
     ui, device = start(threads, device, json, quiet)
     from ..data.sources import load
     from ..report.rows import Row
-    from ..splits import split
 
+    check_forget(forget, exclude)
     table = load(data, size=size)
     paths = [*model, *([reference] if reference else [])]
     networks = [open_model(path, table, arch, mean, std, device, ui) for path in paths]
-    chosen = split(networks[0].data, forget, seed=seed) if forget else None
+    chosen = None if forget is None else asked(networks, forget, exclude, seed)
     if chosen:
         for note in chosen.notes:
             ui.note(note)
@@ -69,8 +71,9 @@ def run(
             check_retrain(networks[-1], chosen)
     rows = [Row(name=n.path.name, scores=_scores(n, table, chosen, sample, ui)) for n in networks]
     target = rows[-1].scores if reference else None
-    _show(ui, table, chosen, rows, bool(reference))
-    ui.result(_json(chosen, list(map(str, model)), [row.scores for row in rows[: len(model)]], target))
+    counts = _counts(chosen, sample) if chosen else {"test": min(len(table.test), sample or len(table.test))}
+    _show(ui, table, chosen, counts, rows, bool(reference))
+    ui.result(_json(chosen, counts, list(map(str, model)), [row.scores for row in rows[: len(model)]], target))
 
 
 def _check_same_rows(networks: list[Network], chosen: Split) -> None:
@@ -79,7 +82,8 @@ def _check_same_rows(networks: list[Network], chosen: Split) -> None:
     from ..splits import same
 
     for network in networks:
-        same(network.split, chosen.fingerprint, network.path.name)
+        if not precedes(network, chosen):
+            same(network.split, chosen.fingerprint, network.path.name)
         if network.data.fingerprint != chosen.data.fingerprint:
             names = f"{network.path.name} and {networks[0].path.name}"
             raise InputRefused(f"{names} were not trained with the same canaries.", "Evaluate them one by one.")
@@ -98,7 +102,9 @@ def _scores(network: Network, table: Data, chosen: Split | None, sample: int | N
         return evaluate(network.model, own, sample=sample, tick=tick)
 
 
-def _show(ui: Ui, table: Data, chosen: Split | None, rows: list[Any], with_reference: bool) -> None:
+def _show(
+    ui: Ui, table: Data, chosen: Split | None, counts: dict[str, int], rows: list[Any], with_reference: bool
+) -> None:
     from ..report.rows import Story
     from ..report.tables import meaning_lines, score_table
 
@@ -108,7 +114,7 @@ def _show(ui: Ui, table: Data, chosen: Split | None, rows: list[Any], with_refer
         data=table.name,
         model="",
         split=chosen.fingerprint if chosen else "",
-        counts=_counts(chosen) if chosen else {"test": len(table.test)},
+        counts=counts,
         rows=rows,
         reference=rows[-1].name if with_reference else None,
     )
@@ -117,24 +123,27 @@ def _show(ui: Ui, table: Data, chosen: Split | None, rows: list[Any], with_refer
         ui.say(line)
 
 
-def _counts(chosen: Split) -> dict[str, int]:
+def _counts(chosen: Split, sample: int | None) -> dict[str, int]:
+    """The rows that were looked at."""
     import torch
 
-    named, test = chosen.named_classes, chosen.data.labels[chosen.data.test]
-    gone = int(torch.isin(test, named).sum()) if named is not None else 0
-    return {
-        "forget": len(chosen.forget),
-        "retain": len(chosen.retain),
-        "test_forget": gone,
-        "test_retain": len(test) - gone,
-    }
+    from ..audits.evaluation import parts
+
+    retain, forget, test = parts(chosen, sample)
+    counts, named = {"forget": len(forget), "retain": len(retain)}, chosen.named_classes
+    if named is None:
+        return counts | {"test_forget": 0, "test_retain": len(test)}
+    gone, earlier = (int(torch.isin(test.labels, classes).sum()) for classes in (named, chosen.gone_earlier))
+    return counts | {"test_forget": gone, "test_retain": len(test) - gone - earlier}
 
 
-def _json(chosen: Split | None, paths: list[str], scores: list[Scores], target: Scores | None) -> dict[str, Any]:
+def _json(
+    chosen: Split | None, counts: dict[str, int], paths: list[str], scores: list[Scores], target: Scores | None
+) -> dict[str, Any]:
     if chosen is None:
         return {"models": [{"model": path, "ta": own.ta} for path, own in zip(paths, scores, strict=True)]}
     found = [
         {"model": path, **asdict(own), "gap": own.gap(target) if target else None}
         for path, own in zip(paths, scores, strict=True)
     ]
-    return {"split": chosen.fingerprint, "n": _counts(chosen), "models": found}
+    return {"split": chosen.fingerprint, "n": counts, "models": found}

@@ -25,13 +25,13 @@ def run(
     quiet: Quiet = False,
 ) -> None:
     """Write one self-contained page: which method, how near to Retrain, what verdict, at what cost."""
-    from ..bench.results import read
-    from ..files import check_writable, sha256
+    from ..bench.results import EXPERIMENTS, POINTS, ROWS, TIMINGS, read
+    from ..files import check_outputs, sha256
     from ..report.bench.page import write
 
     del seed, threads, device  # every command takes them, and nothing is random or computed here
     ui = Ui(json=json, quiet=quiet)
-    check_writable(out)
+    check_outputs((out,), (folder / name for name in (ROWS, TIMINGS, POINTS, EXPERIMENTS)))
     write(read(folder), out)
     ui.say(f"Written: {out}")
     ui.result({"out": str(out), "sha256": sha256(out)})

@@ -8,7 +8,23 @@ from typing import TYPE_CHECKING, Annotated
 import typer
 
 from ..errors import UsageError
-from .common import DataName, Device, Forget, Json, Quiet, Seed, Size, Threads, run_key, signals, start
+from .common import (
+    DataName,
+    Device,
+    Forget,
+    Json,
+    Quiet,
+    Seed,
+    Size,
+    Threads,
+    clear,
+    inputs_of,
+    run_key,
+    signals,
+    slots_of,
+    start,
+)
+from .excluding import Exclude, check_forget, named
 
 if TYPE_CHECKING:
     from ..data.core import Data
@@ -22,6 +38,7 @@ def run(
     model: Annotated[str, typer.Option("--model", help="Built-in name or module:function.")],
     out: Annotated[Path, typer.Option("--out", help="Where the network is written (safetensors).")],
     forget: Forget = None,
+    exclude: Exclude = [],  # noqa: B006
     recipe: Annotated[str, typer.Option("--recipe", help="fast or paper.")] = "fast",
     views: Annotated[str, typer.Option("--views", help="simple, contrastive or cutout.")] = "simple",
     epochs: Annotated[int | None, typer.Option("--epochs", min=1, help="In place of the recipe's.")] = None,
@@ -43,35 +60,39 @@ def run(
     from ..audits.evaluation import whole_test_accuracy
     from ..canaries import plant
     from ..checkpoint import save_checkpoint
+    from ..checkpoint.saving import kind_of
     from ..data.sources import load
-    from ..files import check_writable, remove_stale, sha256, write_whole
+    from ..files import check_outputs, sha256, write_whole
+    from ..forgotten import remembered
     from ..networks import describe, factory
     from ..splits import Part, split
-    from ..store import Store
     from ..training import find_recipe, fit, plain
 
     listed = out.with_suffix(".canaries.txt") if canaries is not None else None
-    for path in filter(None, (out, records, listed)):
-        check_writable(path)
-        remove_stale(path)
+    check_forget(forget, exclude)
+    check_outputs((out, records, listed), inputs_of(data, (forget, watch, *exclude)))
     chosen, table = find_recipe(recipe, epochs=epochs, views=views), load(data, size=size)
     table, planted = (table, None) if canaries is None else plant(table, canaries, seed)
     recorder, model = _recorder(records, for_, model, table, shards, slices, watch, seed)
     build = factory(model, table)
-    request = split(table, forget, seed=seed) if forget else None
+    if kind_of(out) == "torch":
+        ui.note(f"{out.name} will hold the weights alone: its later users give --arch, --mean and --std.")
+    request = None if forget is None else split(table, forget, seed=seed, exclude=named(exclude, table, seed))
+    for note in request.notes if request else ():
+        ui.note(note)
     rows = request.retain if request else table.train
     fingerprint = request.fingerprint if request else None
     ui.say(f"Training {model} on {len(rows)} records of {table.name}" + (f", without {forget}." if forget else "."))
     facts = {"data": table.fingerprint, "split": fingerprint, "recipe": chosen.describe(), "seed": seed}
     kept = [for_, slices, watch] if recorder else None
-    slot = Store().slot(run_key(train=model, device=device, records=kept, **facts))
+    slots = slots_of(ui, run_key(train=model, device=device, records=kept, **facts))
     with signals() as interrupted, ui.steps(table.name) as progress:
         network, loop = fit(
             build, Part(table, rows, "train"), chosen, seed=seed, device=device,
-            phases=recorder.phases if recorder else plain, progress=progress, saver=slot, interrupted=interrupted,
+            phases=recorder.phases if recorder else plain, progress=progress, saver=slots[0], interrupted=interrupted,
         )  # fmt: skip
     made = chosen.describe() | {"seed": seed} | ({"canaries": planted.facts} if planted else {})
-    meta = describe(model, table, recipe=made, split=fingerprint)
+    meta = describe(model, table, recipe=made, split=fingerprint, forgotten=remembered({}, request) if request else {})
     if records and recorder and recorder.records:
         recorder.records.save(records)
     save_checkpoint(out, network.cpu().state_dict(), meta=meta)
@@ -80,7 +101,7 @@ def run(
         ui.say(
             f"{len(planted.ids)} of {canaries} canaries are records of this data: ids:{listed} asks for their deletion."
         )
-    slot.clear()
+    clear(slots)
     ta = whole_test_accuracy(network.to(device), table)
     if ta is not None:
         ui.say(f"Test accuracy {ta:.2f} % after the last of {chosen.epochs} epochs.")

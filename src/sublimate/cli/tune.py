@@ -22,13 +22,16 @@ from .common import (
     Std,
     Threads,
     few_of,
+    inputs_of,
     open_model,
     options_of,
     run_key,
     signals,
+    slots_of,
     start,
 )
 from .comparing import check_retrain
+from .excluding import Exclude, excluded
 
 if TYPE_CHECKING:
     from rich.table import Table
@@ -53,6 +56,7 @@ def run(
     method: Annotated[str, typer.Option("--method", help="Whose options are searched.")],
     budget: Annotated[str, typer.Option("--budget", help="A time (90s, 20m, 1h) or a number of trials (30).")],
     out: Annotated[Path, typer.Option("--out", help="The preset file (TOML), for erase --preset.")],
+    exclude: Exclude = [],  # noqa: B006
     reference: Annotated[Path | None, typer.Option("--reference", help="A Retrain to come near to.")] = None,
     few: Annotated[str | None, typer.Option("--few", help="Retained records it may read, or all.")] = None,
     set_: Annotated[list[str], typer.Option("--set", help="An option that stays, say epochs=3.")] = [],  # noqa: B006
@@ -69,17 +73,16 @@ def run(
     """Search the options of a method that suit this network and request; all is judged on validation records."""
     ui, device = start(threads, device, json, quiet)
     from ..data.sources import load
-    from ..files import check_writable, remove_stale, sha256, write_whole
+    from ..files import check_outputs, sha256, write_whole
     from ..splits import split
     from ..trials import Budget
     from ..tuning import tune
 
     limit, fixed = Budget.parse(budget), {"seed": seed} | options_of(set_)
-    check_writable(out)
-    remove_stale(out)
+    check_outputs((out,), inputs_of(data, (forget, *exclude), model, reference))
     table = load(data, size=size)
     network = open_model(model, table, arch, mean, std, device, ui)
-    chosen = split(network.data, forget, few=few_of(few, method), seed=seed)
+    chosen = split(network.data, forget, few=few_of(few, method), seed=seed, exclude=excluded(network, exclude, seed))
     for note in chosen.notes:
         ui.note(note)
     retrain = _reference(reference, network, chosen, device, ui)
@@ -87,7 +90,7 @@ def run(
     with signals() as interrupted, ui.steps(method) as progress:
         tuned = tune(
             network.model, chosen, method, budget, reference=retrain, fixed=fixed,
-            progress=progress, slots=_slots(network, chosen, method, fixed, retrain), interrupted=interrupted,
+            progress=progress, slots=_slots(ui, network, chosen, method, fixed, retrain), interrupted=interrupted,
         )  # fmt: skip
     write_whole(out, tuned.preset().encode())
     _tell(ui, tuned, method, out)
@@ -106,8 +109,8 @@ def _reference(path: Path | None, network: Network, chosen: Split, device: str, 
 
 
 def _slots(
-    network: Network, chosen: Split, method: str, fixed: dict[str, Any], retrain: Reference | None
-) -> Callable[[str], Slot]:
+    ui: Ui, network: Network, chosen: Split, method: str, fixed: dict[str, Any], retrain: Reference | None
+) -> Callable[[str], Slot] | None:
     """Where the trials are kept: under all they depend on.  The budget is not in it, so that a larger one goes on."""
     from ..checkpoint import digest_of
     from ..store import Store
@@ -121,7 +124,8 @@ def _slots(
         std=network.data.std, reference=retrain.digest if retrain else None, optuna=find_optuna().__version__,
         device=str(next(network.model.parameters()).device),
     )  # fmt: skip
-    return lambda name: Store().slot(f"{name} of {key}")
+    (usable,) = slots_of(ui, f"trials of {key}")
+    return (lambda name: Store().slot(f"{name} of {key}")) if usable else None
 
 
 def _tell(ui: Ui, tuned: Tuned, method: str, out: Path) -> None:

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json as jsonlib
+import sys
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager
 from typing import TYPE_CHECKING, Any
@@ -50,7 +51,8 @@ class Ui:
     def result(self, value: dict[str, Any]) -> None:
         """The JSON object, when asked for."""
         if self.json:
-            print(jsonlib.dumps(value, ensure_ascii=False))
+            unicode = "utf" in (getattr(sys.stdout, "encoding", None) or "utf-8").lower()
+            print(jsonlib.dumps(value, ensure_ascii=not unicode))
 
     @contextmanager
     def count(self, label: str, total: int) -> Iterator[Callable[[int], None]]:

@@ -146,6 +146,9 @@ def _check(data: Data) -> None:
     n, k = sum(data.sizes), len(data.classes)
     if data.sizes[0] == 0:
         raise InputRefused(f"{data.name} has no training rows.", "Give the records the network was trained on.")
+    if len(set(data.classes)) != k:
+        twice = next(name for name in data.classes if data.classes.count(name) > 1)
+        raise InputRefused(f"{data.name} has two classes named {twice!r}.", "Give each class its own name.")
     if len(data.labels) != n or (isinstance(data.images, Tensor) and len(data.images) != n):
         raise InputRefused(f"{data.name} has {n} rows but {len(data.labels)} labels.", "Give one label per image.")
     if data.labels.is_floating_point() or data.labels.ndim != 1:

@@ -34,11 +34,11 @@ def npz(path: Path) -> Data:
         images=images,
         labels=labels,
         sizes=(sizes[0], sizes[1], sizes[2]),
-        classes=_strings(arrays, "classes") or _numbered(labels, counts),
-        ids=_strings(arrays, "ids"),
+        classes=_strings(name, arrays, "classes") or _numbered(labels, counts),
+        ids=_strings(name, arrays, "ids"),
         mean=mean,
         std=std,
-        flip=bool(arrays.get("flip", True)),
+        flip=_flag(name, arrays, "flip"),
         class_counts=counts,
     )
 
@@ -91,9 +91,19 @@ def _reals(name: str, key: str, values: npt.NDArray[Any] | None) -> list[float]:
     return [float(v) for v in values.ravel()]
 
 
-def _strings(arrays: Arrays, key: str) -> tuple[str, ...]:
+def _flag(name: str, arrays: Arrays, key: str) -> bool:
+    value = arrays.get(key, np.array(True))
+    if value.size != 1 or value.dtype.kind not in "biu":
+        raise InputRefused(f"{key} of {name} is {value.dtype} of shape {value.shape}.", "Store one True or False.")
+    return bool(value.ravel()[0])
+
+
+def _strings(name: str, arrays: Arrays, key: str) -> tuple[str, ...]:
     values = arrays.get(key, np.empty(0)).ravel()
-    return tuple(v.decode() if isinstance(v, bytes) else str(v) for v in values.tolist())
+    try:
+        return tuple(v.decode() if isinstance(v, bytes) else str(v) for v in values.tolist())
+    except UnicodeDecodeError:
+        raise InputRefused(f"{key} of {name} holds bytes that are no UTF-8.", "Store them as texts.") from None
 
 
 def _numbered(labels: Tensor, counts: tuple[int, ...] | None) -> tuple[str, ...]:

@@ -10,7 +10,7 @@ from typing import Any
 
 from ..errors import InputRefused, UsageError
 from ..files import sha256
-from ..importing import CANNOT, imported
+from ..importing import imported
 
 
 @dataclass(frozen=True, kw_only=True, eq=False)
@@ -81,8 +81,8 @@ def find_function(name: str) -> Callable[..., Any]:
     """The function of this name."""
     try:
         function: Callable[..., Any] = imported(name)
-    except CANNOT as error:
-        raise UsageError(f"{name} cannot be imported: {error}.", "Give module:function as Python sees it.") from None
+    except InputRefused as refused:
+        raise UsageError(refused.cause, "Give module:function as Python sees it.") from refused
     return function
 
 

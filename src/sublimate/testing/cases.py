@@ -23,7 +23,7 @@ EXPECTED: dict[str, dict[str, Any]] = {
     "siamese": _descent(0.01, 6),
     "siamese-matched": {
         "quick": {"lr": 0.05, "steps": 12, "batch_size": 16, "forget_batch": 8, "refresh": 5},
-        "ruin": {"lr": RUINOUS * 0.05},
+        "ruin": {"lr": RUINOUS * 0.2},  # its default: with a part of D_r the rate is a part of it
         "judges": True,
         "stops_early": True,  # it reads less where few records are far from their targets
     },

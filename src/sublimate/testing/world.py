@@ -13,6 +13,7 @@ import torch
 from torch import Tensor, nn
 
 from ..data.core import Data
+from ..inference import LOOKING
 from ..loop import Progress
 from ..randomness import guarded
 from .case import Case, chosen, problem, run, start
@@ -37,7 +38,7 @@ class Watch:
         self.calls += 1
         if self.calls == self._fail_at:
             raise Injected
-        (self.judged if torch.is_inference_mode_enabled() else self.batched).update(rows.tolist())
+        (self.judged if LOOKING.get() else self.batched).update(rows.tolist())
         return self._images[rows] if isinstance(self._images, Tensor) else self._images(rows)
 
 

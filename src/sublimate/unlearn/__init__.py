@@ -2,11 +2,11 @@
 
 from __future__ import annotations
 
-from importlib.metadata import entry_points
+from importlib.metadata import EntryPoint, entry_points
 from typing import Any
 
-from ..errors import UsageError, unknown
-from ..importing import CANNOT, imported
+from ..errors import InputRefused, UsageError, unknown
+from ..importing import imported, told
 from .amnesiac import Amnesiac
 from .amnesiac_true import AmnesiacTrue
 from .badt import BadT
@@ -80,13 +80,21 @@ def find(name: str) -> type[Unlearner]:
         return METHODS[name]
     for point in entry_points(group="sublimate.methods"):
         if point.name == name:
-            return _checked(point.load(), name)
+            return _checked(_loaded(point), name)
     if ":" not in name:
         raise unknown(UsageError, "method", [name], methods())
     try:
         return _checked(imported(name), name)
-    except CANNOT as error:
-        raise UsageError(f"{name} cannot be imported: {error}.", "Give module:Class as Python sees it.") from None
+    except InputRefused as refused:
+        raise UsageError(refused.cause, "Give module:Class as Python sees it.") from refused
+
+
+def _loaded(point: EntryPoint) -> Any:
+    try:
+        return point.load()
+    except (Exception, SystemExit) as error:
+        remedy = "Repair or remove the package that registers it."
+        raise UsageError(f"The method {point.name} cannot be imported: {told(error)}.", remedy) from error
 
 
 def method(name: str, **options: Any) -> Unlearner:

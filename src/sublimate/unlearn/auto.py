@@ -7,6 +7,7 @@ label for a record that the network knows by heart gives a gradient that would w
 
 from __future__ import annotations
 
+import copy
 import json
 from collections.abc import Callable, Mapping
 from dataclasses import replace
@@ -37,11 +38,7 @@ def auto(
 ) -> tuple[Siamese, dict[str, Any]]:
     """A Siamese run with every value chosen, and what was chosen why; the options given by the user stay."""
     check_names(Siamese, options)
-    if split.val_set is None:
-        raise InputRefused(
-            "Nothing can be chosen: the data has no test and no validation records.",
-            "Give never-seen records (a test part), or use the preset paper.",
-        )
+    check_choosable(split)
     whole = bool((split.ratios[split.forget_set.labels] >= 1).all())
     per_pass = -(-len(split.forget) // Siamese(**options).batch_size)
     chosen: dict[str, Any] = {
@@ -56,9 +53,18 @@ def auto(
     base = Siamese(**(chosen | dict(options)))
     if "lr" not in options:
         chosen["probe"] = probe(model, split, base, progress, saver, interrupted)
-        chosen["lr"] = best(chosen["probe"])
+        chosen["lr"] = best(chosen["probe"], model)
         base = replace(base, lr=chosen["lr"])
     return base, {"preset": "auto"} | chosen
+
+
+def check_choosable(split: Split) -> None:
+    """Refuse a split on which nothing can be chosen."""
+    if split.val_set is None:
+        raise InputRefused(
+            "Nothing can be chosen: the data has no test and no validation records.",
+            "Give never-seen records (a test part), or use the preset paper.",
+        )
 
 
 def probe(
@@ -108,7 +114,7 @@ def _try(
     return seen | {"samples": sum(outcome.record.samples.values())}
 
 
-def best(tried: Tried) -> float:
+def best(tried: Tried, model: nn.Module | None = None) -> float:
     """The rate after which most is kept and least is left: accuracy kept, minus accuracy and confidence left.
 
     >>> best([{"lr": 1e-4, "retained": 90.0, "forgotten": 80.0, "gone": 80.0, "excess": 0.0},
@@ -118,6 +124,8 @@ def best(tried: Tried) -> float:
     alive = [t for t in tried if "failed" not in t]
     if not alive:
         raise UnlearningFailed(
-            "Every learning rate of the probe ruined the network.", "Use --preset paper with --set lr=… of your own."
+            "Every learning rate of the probe ruined the network.",
+            "Use --preset paper with --set lr=… of your own.",
+            copy.deepcopy(model),
         )
     return float(max(alive, key=lambda t: t["retained"] - t["gone"] - 10 * max(t["excess"], 0))["lr"])

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import copy
-import math
 from abc import ABC, abstractmethod
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import asdict, dataclass, field
@@ -12,15 +11,15 @@ from typing import Any, ClassVar, Literal, final
 import torch
 from torch import Tensor, nn
 
-from ..errors import UnlearningFailed
-from ..inference import device_of
+from ..errors import InputRefused, UnlearningFailed
+from ..inference import device_of, gradients_on
 from ..loop import Loop, Observe, Progress, Saver
 from ..models.memory import channels_last
 from ..phase import Measured, Phase
 from ..randomness import derive, guarded
 from .card import SCENARIOS, Card
 from .checks import check_job, check_overlap, check_support, to_part
-from .guard import Guard, effect
+from .guard import Guard, effect, told
 from .job import Job
 from .options import check_values
 
@@ -126,7 +125,7 @@ class Unlearner(ABC):
         record = Record(method=self.name, options=self.options())
         check_overlap(forget, retain)
         parts = to_part(forget, "forget"), to_part(retain, "retain"), None if val is None else to_part(val, "val")
-        with guarded():
+        with gradients_on(), guarded():
             shares = check_job(model, *parts, ratios, record.warnings)
             check_support(self, parts[0], shares, records)
             torch.manual_seed(derive(self.seed, "start"))
@@ -171,8 +170,7 @@ class Unlearner(ABC):
         if self.anew and guard and (reason := guard()):
             raise UnlearningFailed(reason, "Train for more epochs.", job.model)
         if self.changes:
-            shift = effect(job)
-            record.choices["confidence_shift"] = round(shift, 3) if math.isfinite(shift) else None
+            record.choices["confidence_shift"] = told(effect(job.model, job.original, job.forget))
         if guard and guard.lost > 2:
             record.warnings.append(f"Never-seen retained classes lost {guard.lost:.1f} points.")
         record.samples, record.losses, record.checks = dict(job.meter), loop.history, loop.checks
@@ -204,7 +202,13 @@ def _qualified(function: Any) -> str:
 
 
 def _student(model: nn.Module) -> nn.Module:
-    student = copy.deepcopy(model)
+    try:
+        student = copy.deepcopy(model)
+    except Exception as error:  # hooks, weights that are no leaves, and what else the user's network may hold
+        raise InputRefused(
+            f"The network cannot be copied ({next(iter(str(error).splitlines()), type(error).__name__)}).",
+            "Give one that copy.deepcopy copies, say a fresh one with its state dict.",
+        ) from error
     for parameter in student.parameters():
         parameter.grad = None
     return channels_last(student)

@@ -8,12 +8,12 @@ from typing import TYPE_CHECKING
 
 import torch
 from torch import Tensor, nn
+from torch.nn.parameter import is_lazy
 from torch.utils.data import DataLoader, Subset
 
 from ..data.torchsets import as_data
 from ..errors import InputRefused
-from ..inference import device_of, modes_kept, prepare
-from ..models.outputs import logits as as_logits
+from ..inference import outputs_for
 from ..splits import Part
 from .card import SCENARIOS
 
@@ -46,27 +46,14 @@ def check_overlap(forget: object, retain: object) -> None:
 
 def check_network(model: nn.Module, part: Part) -> int:
     """The number of classes the network's head has; refuse what cannot run or what is no classifier."""
+    if any(map(is_lazy, (*model.parameters(), *model.buffers()))):
+        raise InputRefused("Some weights of the network have no shape yet.", "Run it once on a batch of its images.")
     for name, tensor in model.state_dict().items():
         if tensor.is_floating_point() and not bool(torch.isfinite(tensor).all()):
             raise InputRefused(f"The network has non-finite weights in {name}.", "Give a network that works.")
     if not any(p.requires_grad for p in model.parameters()):
         raise InputRefused("All weights of the network are frozen.", "Set requires_grad on those that may change.")
-    x = part.first.to(device_of(model))
-    try:
-        with modes_kept(model), torch.no_grad():
-            model.eval()
-            K = as_logits(model(prepare(part, x))).shape[1]
-    except RuntimeError as error:
-        raise InputRefused(
-            f"The network cannot take an image of shape {tuple(x.shape[1:])}: {str(error).splitlines()[0]}",
-            "Give data of the channels and size the network was trained on.",
-        ) from None
-    if int(part.labels.max()) >= K:
-        raise InputRefused(
-            f"The data has class number {int(part.labels.max())}, but the network's head has {K} outputs.",
-            "Give the data the network was trained on.",
-        )
-    return K
+    return outputs_for(model, part)
 
 
 def check_ratios(
@@ -77,9 +64,13 @@ def check_ratios(
         warnings.append("No class ratios were given: they were counted as if forget and retain were all of the data.")
         gone, kept = (torch.bincount(part.labels, minlength=K) for part in (forget, retain))
         return (gone / (gone + kept).clamp(min=1)).where(gone + kept > 0, 1.0)
-    shares = torch.as_tensor(ratios, dtype=torch.float32)
-    if shares.ndim != 1 or len(shares) > K or bool((shares < 0).any()) or bool((shares > 1).any()):
-        raise InputRefused("The class ratios do not fit the network.", f"Give at most {K} shares between 0 and 1.")
+    refused = InputRefused("The class ratios do not fit the network.", f"Give at most {K} shares between 0 and 1.")
+    try:
+        shares = torch.as_tensor(ratios, dtype=torch.float32)
+    except (TypeError, ValueError, RuntimeError):
+        raise refused from None
+    if shares.ndim != 1 or len(shares) > K or not bool(((shares >= 0) & (shares <= 1)).all()):  # NaN is neither
+        raise refused
     if retain.counts is not None and len(retain.counts) == len(shares):
         shares = shares.where(retain.counts > 0, 1.0)
     return torch.cat([shares, torch.ones(K - len(shares))])  # a head may be wider than the data

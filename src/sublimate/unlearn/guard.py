@@ -3,10 +3,13 @@
 from __future__ import annotations
 
 import copy
-from math import isnan
+from math import isfinite, isnan
+
+from torch import nn
 
 from ..errors import UnlearningFailed
 from ..inference import confidence, predict
+from ..splits import Part
 from .job import Job
 
 
@@ -32,21 +35,30 @@ class Guard:
         return self.before - self.now
 
 
-def effect(job: Job) -> float:
+def told(shift: float) -> float | None:
+    """A shift as the record of a run tells it.
+
+    >>> told(-1.23456), told(float("inf"))
+    (-1.235, None)
+    """
+    return round(shift, 3) if isfinite(shift) else None
+
+
+def effect(model: nn.Module, original: nn.Module, forget: Part) -> float:
     """Mean shift of φ on the forgotten records; none at all is a failure."""
-    sample = job.forget.sample(1000)
-    said = predict(job.model, sample)
+    sample = forget.sample(1000)
+    said = predict(model, sample)
     if not bool(said.isfinite().all()):
         raise UnlearningFailed(
             "The network gives answers that are no numbers.",
             "Use a lower learning rate or fewer epochs.",
-            copy.deepcopy(job.original),
+            copy.deepcopy(original),
         )
-    after, before = (confidence(z, sample.labels) for z in (said, predict(job.original, sample)))
+    after, before = (confidence(z, sample.labels) for z in (said, predict(original, sample)))
     if float((after - before).abs().max()) < 1e-4:
         raise UnlearningFailed(
             "The run had no effect: the confidence on the forgotten records is unchanged.",
             "Let it do more: a higher learning rate, more epochs, a stronger setting of its own.",
-            job.model,
+            model,
         )
     return float((after - before).mean())

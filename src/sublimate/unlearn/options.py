@@ -35,6 +35,11 @@ def check_names(cls: type, options: Mapping[str, Any]) -> None:
         raise unknown(UsageError, f"option of {getattr(cls, 'name', cls.__name__)}", wrong, known)
 
 
+def _exact(value: Any, hint: Any) -> bool:
+    # A whole number may stand for a real one, but true is no number.
+    return isinstance(value, bool) or not isinstance(value, int) or hint is int
+
+
 def check_values(method: Any) -> None:
     """Refuse values of a wrong type or outside any sensible range."""
     hints = get_type_hints(type(method))
@@ -44,7 +49,7 @@ def check_values(method: Any) -> None:
             view(value)
             continue
         try:
-            TypeAdapter(hints[f.name]).validate_python(value, strict=not isinstance(value, int) or hints[f.name] is int)
+            TypeAdapter(hints[f.name]).validate_python(value, strict=_exact(value, hints[f.name]))
         except ValidationError as error:
             expected = error.errors()[0]["msg"][:1].lower() + error.errors()[0]["msg"][1:]
             raise InputRefused(f"The option {f.name} cannot be {value!r}.", f"For {f.name}, {expected}.") from None

@@ -10,12 +10,14 @@ from typing import Any
 from torch import nn
 
 from ..errors import InputRefused, UsageError
+from ..files import read_bytes
 from ..loop import Progress, Saver
 from ..request import FullClass, Request
 from ..splits import Split
 from . import find, method
-from .auto import BOUND, PROBE, RATES, auto
+from .auto import BOUND, PROBE, RATES, auto, check_choosable
 from .base import Unlearner
+from .checks import check_job, check_support
 from .siamese import FILL
 
 
@@ -54,12 +56,15 @@ def configure(
 
 def read_preset(path: Path, name: str) -> dict[str, Any]:
     """The options in a preset file: a TOML file with `method` and a table `options`."""
-    if not path.exists():
+    if not path.is_file():
         raise UsageError(f"There is no preset {str(path)!r}.", "Give auto, paper or the path of a preset file.")
+    remedy = "Give a TOML file with method and [options]."
     try:
-        found = tomllib.loads(path.read_text(encoding="utf-8"))
+        found = tomllib.loads(read_bytes(path).decode())
     except (tomllib.TOMLDecodeError, UnicodeDecodeError) as error:
-        raise InputRefused(f"{path} is no preset: {error}.", "Give a TOML file with method and [options].") from None
+        raise InputRefused(f"{path} is no preset: {error}.", remedy) from None
+    if not found or not isinstance(found.get("options", {}), dict):
+        raise InputRefused(f"{path} is no preset: it has no table of options.", remedy)
     if found.get("method", name) != name:
         raise InputRefused(
             f"{path} is a preset of {found['method']}, not of {name}.", f"Give --method {found['method']}."
@@ -67,10 +72,25 @@ def read_preset(path: Path, name: str) -> dict[str, Any]:
     return dict(found.get("options", {}))
 
 
+def check(
+    name: str, preset: str, options: Mapping[str, Any], model: nn.Module, split: Split, records: object | None
+) -> None:
+    """Refuse what a run would refuse before it begins."""
+    shares = check_job(model, split.forget_set, split.few_set, split.val_set, split.ratios, [])
+    check_support(_planned(name, preset, options), split.forget_set, shares, records)
+    if preset == "auto" and name == "siamese":
+        check_choosable(split)
+
+
+def _planned(name: str, preset: str, options: Mapping[str, Any]) -> Unlearner:
+    """The method before anything is chosen for it."""
+    values = {} if preset in ("auto", "paper") else read_preset(Path(preset), name)
+    return method(name, **(values | dict(options)))
+
+
 def plan(name: str, preset: str, options: Mapping[str, Any], split: Split) -> tuple[int, int]:
     """How many images a run passes through the network at most, and how many are in flight at once."""
-    values = {} if preset in ("auto", "paper") else read_preset(Path(preset), name)
-    chosen = method(name, **(values | dict(options)))
+    chosen = _planned(name, preset, options)
     batch = int(chosen.options().get("batch_size", 1))
     if name != "siamese":
         return sum(chosen.reads(len(split.forget), len(split.few)).values()), batch
