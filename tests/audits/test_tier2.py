@@ -142,7 +142,9 @@ def attack(shown, known, n=100, labels=None):
 @pytest.mark.parametrize(
     ("mine", "references", "points", "outcome"),
     [
-        ((50, 70), [(10, 20)], 45.0, "reported"),  # one reference does not say what chance does
+        ((50, 70), [(10, 20)], 45.0, "different"),
+        ((90, 100), [(80, 85)], 12.5, "reported"),  # one reference does not say what chance does: 20 points are needed
+        ((90, 100), [(80, 85)] * 2, 12.5, "different"),
         ((50, 70), [(10, 20)] * 2, 45.0, "different"),
         ((10, 20), [(50, 70)] * 2, -45.0, "reported"),  # slower is no sign of memory
         ((0, 90), [(90, 0)] * 2, 0.0, "reported"),  # as fast on the whole: the order at one n says nothing

@@ -67,7 +67,7 @@ def test_a_network_without_a_usable_head_is_refused_and_no_hook_stays(toy):
         features(idle, part)
     model = network()
     model[0].register_forward_pre_hook(lambda *_: 1 / 0)
-    with pytest.raises(ZeroDivisionError):
+    with pytest.raises(InputRefused, match="division by zero"):
         features(model, part)
     assert not model[5]._forward_pre_hooks
 

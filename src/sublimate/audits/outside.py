@@ -18,6 +18,7 @@ from .updating import Attack
 
 JUDGED = 2000  # records of each side that are looked at after updates
 MARGIN = 10.0  # points: two networks that never saw a class may learn it so differently
+ALONE = 20.0  # points, beside one reference: nothing tells how far another would lie from it
 HALFWAY = 0.5  # from the references to the original: what comes back by less is nearer to never seen
 SEARCHED = 1000  # records of each side whose neighbourhood is searched
 DRAWS = 5
@@ -52,10 +53,7 @@ def _still_alike(look: Look, attack: Attack) -> Hint:
 
 
 def _comes_back(look: Look, found: Relearning) -> list[Hint]:
-    """A class that is gone comes back no faster than in networks that never saw it: over all attacks, and clearly.
-
-    Only from two references on it is known how far two such networks differ by chance.
-    """
+    """A class that is gone comes back no faster than in networks that never saw it: over all attacks, and clearly."""
     mine, references = found.erased, found.retrained
     shared = set.intersection(*({attack.shown for attack in attacks} for attacks in (mine, *references)))
     if not shared:
@@ -64,15 +62,14 @@ def _comes_back(look: Look, found: Relearning) -> list[Hint]:
     own, *never = (_known(attacks, shared, look.gone) for attacks in (mine, *references))
     levels = [100 * float(one.mean()) for one in never]
     known, beside = 100 * float(own.mean()), sum(levels) / len(levels)
-    margin = max(MARGIN, 2 * (max(levels) - min(levels)), HALFWAY * (2 * found.target - beside))
+    least = max(MARGIN, 2 * (max(levels) - min(levels))) if len(levels) > 1 else ALONE
+    margin = max(least, HALFWAY * (2 * found.target - beside))
     says = (
         f"over {len(shared)} attacks of {mine[0].updates} updates {known:.1f} % of the forgotten class are known "
         f"again, {beside:.1f} % by networks that never saw it; a difference counts beyond {margin:.0f} points."
     )
-    if len(never) < 2:
-        says += " With one reference this is only reported."
     figures = {"references": [round(level, 2) for level in levels], "original": round(2 * found.target, 2)}
-    p = _sign_test(own - torch.stack(never).mean(0)) if len(never) > 1 else None
+    p = _sign_test(own - torch.stack(never).mean(0))
     return [
         hint(
             look, "Return of the class", says, known - beside, p=p, counts=known - beside > margin,
