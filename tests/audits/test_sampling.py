@@ -58,3 +58,9 @@ def test_training_records_are_not_taken_for_never_seen_ones(many):
     leaky = replace(s, control=torch.cat([s.control, s.retain[:1]]))
     with pytest.raises(InputRefused, match="are training records"):
         looked_at(leaky, leaky)
+
+
+def test_never_seen_records_of_a_class_that_was_forgotten_earlier_are_not_looked_at(many):
+    earlier = [many.ids[row] for row in range(4000) if row % 3 == 1]
+    s = split(many, "class:a", exclude=earlier)
+    assert set(looked_at(s, s)["control"].labels.tolist()) == {0, 2}

@@ -14,7 +14,9 @@ LOOKED = {  # what is looked for -> how the tests that look begin
     "knowledge that comes back after a few updates": "Relearning, ",
     "records that are recognised again a small step away": "Neighbourhood, ",
 }
-RETURN = "whether a forgotten class comes back faster than in networks that never saw it (tier 2 with two --reference)"
+RETURN = (
+    "whether a forgotten class comes back faster than in networks that never saw it (tier 2 with --reference looks)"
+)
 
 
 def not_tested(tests: Sequence[Test], tier: int, whole_classes: bool) -> list[str]:

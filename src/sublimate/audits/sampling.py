@@ -15,7 +15,7 @@ def looked_at(judged: Split, whole: Split, sample: int | None = None) -> dict[st
 
     `judged` is what is left of the request when canaries are set apart, `whole` the request itself.
     """
-    control, never = (Part(split.data, split.control, "control") for split in (judged, whole))
+    control, never = map(_never_seen, (judged, whole))
     forget = judged.forget_set if sample is None else judged.forget_set.sample(sample)
     _check(forget, control)
     parts = {
@@ -26,6 +26,12 @@ def looked_at(judged: Split, whole: Split, sample: int | None = None) -> dict[st
     if judged.data is whole.data:
         return parts
     return parts | {"never": never if sample is None else never.sample(sample)}
+
+
+def _never_seen(split: Split) -> Part:
+    """`control`, without classes that were forgotten earlier: the network was not to know them before, either."""
+    control = Part(split.data, split.control, "control")
+    return control.where(split.counts[control.labels] > 0)
 
 
 def _matched(control: Part, forget: Part, sample: int | None) -> Part:
