@@ -152,7 +152,7 @@ def test_overview_by_hand(made_results):
     parsed = Parsed(own(render(tiny(made_results))))
     # Near: 1 point in both seeds; 20 s against 100 s.  The audit fails it in seed 0 and passes it in seed 1.
     assert parsed.texts("p", class_="lead") == [
-        "Of 2 methods in one setting, Near comes nearest to Retrain. No method passes the audit in every run."
+        "Of 2 approaches in one setting, Near comes nearest to Retrain. No method passes the audit in every run."
     ]
     assert parsed.texts("p", class_="nearest") == ["nearest to RetrainNear"]
     assert parsed.texts("dd")[:3] == [
@@ -160,7 +160,7 @@ def test_overview_by_hand(made_results):
         "20 s, 5 times as fast as Retrain, 1,200 images read",
     ]  # fmt: skip
     assert parsed.texts("p", class_="story") == [
-        "Of 2 methods, SCRUB follows with 4.00 ± 0.00 points. No method passes the audit in every run."
+        "Of 2 approaches, SCRUB follows with 4.00 ± 0.00 points. No method passes the audit in every run."
     ]
     assert parsed.texts("p", class_="note") == [
         "Reported figures are no goal.", "§ Reported reference contaminated: it saw D_f.",

@@ -64,7 +64,7 @@ def story(block: Block) -> str:
     """What follows on the nearest method: the next one, who passes the audit, who did not run through."""
     ranked, always = ranking(block), passing(block)
     said = (
-        [f"Of {len(ranked)} methods, {ranked[1].label} follows with {distance(ranked[1])} points."]
+        [f"Of {len(ranked)} approaches, {ranked[1].label} follows with {distance(ranked[1])} points."]
         if ranked[1:]
         else []
     )
@@ -102,7 +102,7 @@ def lead(blocks: Sequence[Block]) -> str:
 
 def _lead_of_one(block: Block) -> str:
     ranked, always = ranking(block), passing(block)
-    said = f"Of {len(ranked)} methods in one setting, {ranked[0].label} comes nearest to Retrain."
+    said = f"Of {len(ranked)} approaches in one setting, {ranked[0].label} comes nearest to Retrain."
     if not ranked[1:]:
         said = f"One method in one setting: {ranked[0].label} comes within {distance(ranked[0])} points of Retrain."
     if always:
