@@ -3,6 +3,7 @@
     python benchmarks/methods.py fashion-mini          # small CNN, three seeds, our originals and Retrain
     python benchmarks/methods.py cifar10               # a public ResNet-8, retain budget 5,000, no Retrain
     python benchmarks/methods.py cifar10-records       # a public ResNet-20: a random tenth, and a hundred named records
+    python benchmarks/methods.py cifar10-lists         # siamese-matched on four more lists of a hundred records
 
 Runs through the plan: killed and started again it continues, and two processes share the work.
 Writes docs/results/methods-<table>.jsonl and .md from whatever is done.
@@ -39,10 +40,16 @@ class Table:
     """Requests on one network: a public one, or (with Retrain) one of ours per seed."""
 
     data: str
-    requests: dict[str, str]  # by scenario
+    requests: dict[str, str]  # by scenario; a word after it tells several apart
+    methods: tuple[str, ...] = tuple(METHODS)
     public: str | None = None
     few: int | None = None  # retain budget; None: each method's own
     seeds: int = 1
+
+
+def listed(draw: int) -> str:
+    """A hundred records of CIFAR-10."""
+    return "id:" + ",".join(map(str, sorted(Random(draw).sample(range(50_000), 100))))
 
 
 TABLES = {
@@ -67,12 +74,15 @@ TABLES = {
     ),
     "cifar10-records": Table(
         data="cifar10",
-        requests={
-            "random": "random@10%",
-            "records": "id:" + ",".join(map(str, sorted(Random(0).sample(range(50_000), 100)))),
-        },
+        requests={"random": "random@10%", "records": listed(0)},
         public="he_resnet20_cifar10",
         few=5000,
+    ),
+    "cifar10-lists": Table(
+        data="cifar10",
+        requests={f"records {draw}": listed(draw) for draw in range(4, 8)},
+        methods=("siamese-matched",),
+        public="he_resnet20_cifar10",
     ),
 }
 TOLD = ("samples", "seconds", "stopped", "choices", "warnings", "failed")  # of a run
@@ -100,8 +110,9 @@ def _networks(table: Table, on: Row, scenario: str, presets: list[Path]) -> Iter
     yield "original", original
     if not table.public:
         yield "retrain", _step(f"retrain {where}", does.train, on=on, seed=seed, without=True, **TRAINED)
-    for name, cls in METHODS.items():
-        if name in ("original", "retrain") or (scenario not in cls.scenarios):
+    for name in table.methods:
+        cls = METHODS[name]
+        if name in ("original", "retrain") or scenario.split()[0] not in cls.scenarios:
             continue
         if cls.needs_records:
             if not table.public:
