@@ -22,6 +22,7 @@ class FullClass:
     """
 
     scenario: ClassVar[str] = "full-class"
+    share: ClassVar[float] = 1.0
     names: tuple[str, ...]
 
     def __init__(self, *names: str) -> None:
@@ -47,6 +48,11 @@ class SubClass:
 
     def __post_init__(self) -> None:
         _check_share(self.share)
+
+    @property
+    def names(self) -> tuple[str, ...]:
+        """The class, as a request for whole classes names several."""
+        return (self.name,)
 
     @property
     def text(self) -> str:

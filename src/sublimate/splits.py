@@ -1,4 +1,4 @@
-"""WHICH rows: a request and a data table become a `Split`.  Nothing else in the package makes indices."""
+"""WHICH rows: a request and a data table become a `Split`.  With `selecting.py` the only maker of indices."""
 
 from __future__ import annotations
 
@@ -12,9 +12,10 @@ import torch
 from torch import Tensor
 
 from .data.core import Data
-from .errors import InputRefused, unknown
+from .errors import InputRefused
 from .randomness import stream
 from .request import FORMS, FullClass, Records, Request, SubClass, parse
+from .selecting import never_seen, rows_of, selected, stratified
 
 
 @dataclass(frozen=True, eq=False)
@@ -99,18 +100,17 @@ class Split:
     def named_classes(self) -> Tensor | None:
         """The classes a class request names (the paper's forgetting classes); None for other requests."""
         if isinstance(self.request, FullClass | SubClass):
-            names = self.request.names if isinstance(self.request, FullClass) else (self.request.name,)
-            return torch.tensor([self.data.classes.index(name) for name in names])
+            return torch.tensor([self.data.classes.index(name) for name in self.request.names])
         return None
 
     @property
     def remaining(self) -> Tensor:
-        """Whether something is left of each class: not so of those that were forgotten earlier."""
+        """Whether anything of each class is left after this request."""
         return (self.ratios < 1) & (self.counts > 0)
 
     @property
     def gone_earlier(self) -> Tensor:
-        """The classes of which nothing was left before this request."""
+        """The classes of which nothing was left before this request; of others there never was a record."""
         absent = (self.counts == 0).nonzero().flatten()
         return absent[torch.isin(absent, self.data.labels[self.excluded])]
 
@@ -136,23 +136,23 @@ def split(
     """
     request = parse(request, data.classes, data.ids) if isinstance(request, str) else request
     _check_arguments(request, few, exclude)
-    excluded = _rows_of(data, tuple(dict.fromkeys(map(str, exclude))))
+    excluded = rows_of(data, tuple(dict.fromkeys(map(str, exclude))))
     alive = torch.ones(data.sizes[0], dtype=torch.bool)
     alive[excluded] = False
-    forget = _select(data, request, alive, seed)
+    forget = selected(data, request, alive, seed)
     remaining = alive.clone()
     remaining[forget] = False
     retain = remaining.nonzero().flatten()
     if len(retain) == 0:
         raise InputRefused("The request forgets everything.", "Leave some records that the network may keep.")
-    val, control = _never_seen(data)
+    val, control = never_seen(data)
     counts = _class_sizes(data, alive)
     return Split(
         data=data,
         request=request,
         forget=forget,
         retain=retain,
-        few=retain if few == "all" else _stratified(data.labels, retain, few, seed),
+        few=retain if few == "all" else stratified(data.labels, retain, few, seed),
         val=val,
         control=control,
         ratios=data.labels[forget].bincount(minlength=len(counts)) / counts.clamp(min=1),
@@ -180,68 +180,6 @@ def _check_arguments(request: object, few: object, exclude: object) -> None:
     if isinstance(exclude, str) or not isinstance(exclude, Iterable):
         what = "one string" if isinstance(exclude, str) else "no list"
         raise InputRefused(f"exclude={exclude!r} is {what}.", "Give a list of record ids.")
-
-
-def _select(data: Data, request: Request, alive: Tensor, seed: int) -> Tensor:
-    if isinstance(request, Records):
-        rows = _rows_of(data, request.ids)
-        if len(rows) == 0:
-            raise InputRefused("The request names no record.", "Ask for at least one record.")
-        if bool((~alive[rows]).any()):
-            gone = [data.ids[int(r)] for r in rows[~alive[rows]][:5]]
-            raise InputRefused(f"Records {', '.join(gone)} are excluded.", "Leave out what was forgotten earlier.")
-        return rows
-    if isinstance(request, FullClass):
-        classes = torch.tensor([_class_number(data, name) for name in request.names])
-        rows = (torch.isin(data.labels[: len(alive)], classes) & alive).nonzero().flatten()
-        share = 1.0
-    elif isinstance(request, SubClass):
-        rows = ((data.labels[: len(alive)] == _class_number(data, request.name)) & alive).nonzero().flatten()
-        share = request.share
-    else:
-        rows, share = alive.nonzero().flatten(), request.share
-    if share < 1:
-        drawn = torch.randperm(len(rows), generator=stream(seed, "forget"))[: round(share * len(rows))]
-        rows = rows[drawn.sort().values]
-    if len(rows) == 0:
-        earlier = "" if bool(alive.all()) else " that was not forgotten earlier"
-        raise InputRefused(f"No training record fits {request.text}{earlier}.", "Ask for at least one record.")
-    return rows
-
-
-def _class_number(data: Data, name: str) -> int:
-    if name not in data.classes:
-        raise unknown(InputRefused, "class", [name], data.classes)
-    return data.classes.index(name)
-
-
-def _rows_of(data: Data, ids: tuple[str, ...]) -> Tensor:
-    place = {name: row for row, name in enumerate(data.ids)}
-    if missing := [i for i in ids if i not in place]:
-        raise unknown(InputRefused, "record id", missing, data.ids)
-    return torch.tensor([place[i] for i in ids], dtype=torch.long).sort().values
-
-
-def _stratified(labels: Tensor, rows: Tensor, count: int, seed: int) -> Tensor:
-    """`count` of the rows, each class in proportion (and none left out while there is room)."""
-    if count < 1:
-        raise InputRefused(f"A retain budget of {count} is too small.", "Give at least 1, or all.")
-    order = rows[torch.randperm(len(rows), generator=stream(seed, "few"))]
-    y = labels[order]
-    size, rank = torch.bincount(y), torch.empty(len(y), dtype=torch.double)
-    for k in size.nonzero().flatten():
-        rank[y == k] = (torch.arange(int(size[k]), dtype=torch.double) + 0.5) / size[k]
-        rank[(y == k).nonzero()[0]] = -1.0  # the first of each class comes before all others
-    return order[rank.argsort(stable=True)[:count]].sort().values
-
-
-def _never_seen(data: Data) -> tuple[Tensor, Tensor]:
-    """`val` and `control`; they depend on the data alone, so no later seed mixes the two."""
-    if len(data.val) or not len(data.test):
-        return data.val, data.test
-    count = max(1, min(2000, len(data.test) // 5))
-    val = _stratified(data.labels, data.test, count, seed=0)
-    return val, data.test[~torch.isin(data.test, val)]
 
 
 def _class_sizes(data: Data, alive: Tensor) -> Tensor:
