@@ -52,6 +52,23 @@ def device_of(model: nn.Module) -> torch.device:
     return torch.device("cpu") if tensor is None else tensor.device
 
 
+def non_finite(model: nn.Module) -> str | None:
+    """The name of a weight that is no number, if there is one; an infinity in a buffer may be meant: a mask.
+
+    >>> layer = nn.Linear(1, 1)
+    >>> layer.register_buffer("mask", torch.tensor(float("-inf")))
+    >>> before, layer.bias.data[0] = non_finite(layer), float("inf")
+    >>> before, non_finite(layer)
+    (None, 'bias')
+    """
+    for name, value in model.state_dict(keep_vars=True).items():
+        if isinstance(value, nn.Parameter) and not bool(value.isfinite().all()):
+            return name
+        if isinstance(value, Tensor) and bool(value.isnan().any()):
+            return name
+    return None
+
+
 def prepare(part: Part, x: Tensor) -> Tensor:
     """Normalise, and lay out as convolutions like it best."""
     return part.data.normalise(x).contiguous(memory_format=torch.channels_last)
@@ -79,9 +96,12 @@ def answers(model: nn.Module, part: Part, x: Tensor) -> Tensor:
         raise
     except Exception as error:
         said = next(iter(str(error).splitlines()), "") or type(error).__name__
+        whole = all(p.dtype == torch.float32 for p in model.parameters() if p.is_floating_point())
         raise InputRefused(
             f"The network cannot take an image of shape {tuple(x.shape[1:])}: {said}",
-            "Give data of the channels and size the network was trained on.",
+            "Give data of the channels and size the network was trained on."
+            if whole
+            else "Images come as float32: give the network in that precision, model.float().",
         ) from error
 
 

@@ -6,6 +6,7 @@ it ends in the same bytes.
 
 from __future__ import annotations
 
+import copy
 import io
 import time
 from collections.abc import Callable, Iterable, Mapping
@@ -17,7 +18,7 @@ from torch import Tensor, nn
 
 from .data.batches import Meter
 from .errors import Interrupted, UnlearningFailed
-from .inference import modes_kept
+from .inference import modes_kept, non_finite
 from .phase import Losses, Measured, Phase
 from .randomness import derive, guarded
 
@@ -137,8 +138,8 @@ class Loop:
             phase.after()
 
     def _check(self) -> None:
-        if not all(bool(torch.isfinite(t).all()) for t in self.model.state_dict().values()):
-            self._fail("The weights became non-finite.")
+        if name := non_finite(self.model):
+            self._fail(f"The weights became non-finite ({name}).")
         if self.guard and (reason := self.guard()):
             self._fail(reason)
         self._good = self._snapshot()
@@ -148,7 +149,7 @@ class Loop:
         raise UnlearningFailed(cause, "Use a lower learning rate or fewer epochs.", self.model)
 
     def _snapshot(self) -> dict[str, Tensor]:
-        return {name: tensor.detach().clone() for name, tensor in self.model.state_dict().items()}
+        return copy.deepcopy(self.model.state_dict())
 
     def _save_if_due(self, phase: Phase, number: int, done: int) -> None:
         stop = self.interrupted()
@@ -176,6 +177,7 @@ class Loop:
             "checks": self.checks,
             "meter": dict(self.meter),
             "choices": self.choices,
+            "stopped": self.stopped,
         }
         torch.save(state, buffer)
         return buffer.getvalue()
@@ -195,6 +197,7 @@ class Loop:
             module.load_state_dict(state["modules"][name])
         self._good, self.history, self.checks = state["good"], state["history"], state["checks"]
         self.choices.update(state["choices"])
+        self.stopped = state["stopped"]
         self.meter.clear()
         self.meter.update(state["meter"])
         return int(state["done"])

@@ -19,7 +19,7 @@ from .records import Header, Kept, TrainingRecords, digest_of_data
 from .request import Request
 from .splits import Part, split
 from .training import Recipe, train_phase
-from .unlearn.amnesiac_true import movable
+from .unlearn.gradients import movable
 from .unlearn.slices import Slicing, assign
 
 RECORDED = ("sisa", "amnesiac-true")
@@ -29,6 +29,10 @@ class Recorder(Protocol):
     """Brings the phases of a training, and has records when they are over."""
 
     records: TrainingRecords | None
+
+    @property
+    def depends_on(self) -> Any:
+        """What the records depend on, fit for JSON."""
 
     def phases(
         self, model: nn.Module, part: Part, recipe: Recipe, seed: int, meter: Meter, device: torch.device
@@ -43,6 +47,11 @@ class SliceRecorder:
     shards: int
     slices: int
     records: TrainingRecords | None = field(default=None, init=False)
+
+    @property
+    def depends_on(self) -> Any:
+        """How many of each."""
+        return {"shards": self.shards, "slices": self.slices}
 
     def phases(
         self, model: nn.Module, part: Part, recipe: Recipe, seed: int, meter: Meter, device: torch.device
@@ -77,6 +86,11 @@ class UpdateRecorder:
 
     watched: Tensor
     records: TrainingRecords | None = field(default=None, init=False)
+
+    @property
+    def depends_on(self) -> Any:
+        """The rows themselves: a list of ids may be changed while a run is unfinished."""
+        return {"watched": self.watched.tolist()}
 
     def phases(
         self, model: nn.Module, part: Part, recipe: Recipe, seed: int, meter: Meter, device: torch.device

@@ -6,7 +6,8 @@ import hashlib
 from collections.abc import Iterable
 from dataclasses import dataclass, replace
 from functools import cached_property
-from typing import Literal
+from operator import index
+from typing import Literal, SupportsIndex
 
 import torch
 from torch import Tensor
@@ -152,7 +153,7 @@ def split(
         request=request,
         forget=forget,
         retain=retain,
-        few=retain if few == "all" else stratified(data.labels, retain, few, seed),
+        few=retain if few == "all" else stratified(data.labels, retain, index(few), seed),
         val=val,
         control=control,
         ratios=data.labels[forget].bincount(minlength=len(counts)) / counts.clamp(min=1),
@@ -175,7 +176,7 @@ def _notes(request: Request, excluded: int) -> tuple[str, ...]:
 def _check_arguments(request: object, few: object, exclude: object) -> None:
     if not isinstance(request, Request):
         raise InputRefused(f"{request!r} is no request.", f"Give one of FullClass, SubClass, …, or a text: {FORMS}.")
-    if few != "all" and (not isinstance(few, int) or isinstance(few, bool)):
+    if few != "all" and (not isinstance(few, SupportsIndex) or isinstance(few, bool)):
         raise InputRefused(f"few={few!r} is no number of records.", 'Give a whole number, or "all".')
     if isinstance(exclude, str) or not isinstance(exclude, Iterable):
         what = "one string" if isinstance(exclude, str) else "no list"

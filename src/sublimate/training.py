@@ -36,7 +36,7 @@ class Recipe:
     momentum: float = 0.9
     nesterov: bool = False
     warmup: float = 0.0  # epochs
-    milestones: tuple[int, ...] = ()  # epochs after which the rate falls
+    milestones: tuple[float, ...] = ()  # epochs after which the rate falls
     factor: float = 0.2  # by which it falls
     views: str | View = "simple"
 
@@ -68,7 +68,7 @@ def find_recipe(name: str, **changes: Any) -> Recipe:
     if "epochs" in chosen:  # a shorter run keeps the shape of the schedule
         scale = chosen["epochs"] / RECIPES[name].epochs
         chosen["warmup"] = RECIPES[name].warmup * scale
-        chosen["milestones"] = tuple(round(m * scale) for m in RECIPES[name].milestones)
+        chosen["milestones"] = tuple(m * scale for m in RECIPES[name].milestones)
     return replace(RECIPES[name], **chosen)
 
 

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 from dataclasses import dataclass, replace
-from typing import Any
+from typing import Any, ClassVar
 
 import numpy as np
 import pytest
@@ -16,6 +16,7 @@ from sublimate.data.batches import Batch, one_pass
 from sublimate.inference import predict
 from sublimate.phase import Losses, Phase
 from sublimate.testing import check_method
+from sublimate.testing.case import problem, start
 from sublimate.unlearn.base import Unlearner
 from sublimate.unlearn.card import WHOLE_CLASSES, Card
 from sublimate.unlearn.job import Job
@@ -141,6 +142,17 @@ class LeavesHooks(Meddling):
         next(job.model.children()).register_forward_hook(lambda *_: None)
 
 
+class ChangesTheData(Meddling):
+    """Writes into the caller's images, each time something else."""
+
+    times: ClassVar[list[None]] = []
+
+    def meddle(self, job: Job) -> None:
+        self.times.append(None)
+        if isinstance(job.forget.data.images, Tensor):
+            job.forget.data.images[-1] = len(self.times) % 256
+
+
 class DeclaresTooMuch(Good):
     """Declares a pass too many."""
 
@@ -251,6 +263,15 @@ class Stubborn(Good):
 def test_a_bad_method_is_caught(bad: type[Unlearner], reason: str) -> None:
     with pytest.raises(AssertionError, match=reason):
         check_method(bad, quick=QUICK, enough={"epochs": 6}, ruin=RUIN)
+
+
+def test_a_method_that_writes_into_the_data_is_caught() -> None:
+    try:
+        with pytest.raises(AssertionError, match="changed the caller's data"):
+            check_method(ChangesTheData, quick=QUICK, enough={"epochs": 6}, ruin=RUIN)
+    finally:
+        problem.cache_clear()  # its data is spoilt
+        start.cache_clear()
 
 
 @pytest.mark.parametrize(

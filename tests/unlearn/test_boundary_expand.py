@@ -8,10 +8,9 @@ import torch
 import torch.nn.functional as F
 from torch import nn
 
-from sublimate.errors import InputRefused
 from sublimate.randomness import stream
 from sublimate.unlearn import boundary_expand
-from sublimate.unlearn.boundary_expand import BoundaryExpand, expansion, head_of, inputs_of, row
+from sublimate.unlearn.boundary_expand import BoundaryExpand, expansion, further, heads_of, inputs_of, row
 
 PLAIN = {"views": "none", "batch_size": 1000, "norm": "eval"}
 
@@ -34,10 +33,10 @@ def test_the_further_logit_and_the_loss_by_hand():
     with torch.no_grad():
         extra.weight.copy_(torch.tensor([[1.0, -1.0]]))
         extra.bias.fill_(0.5)
-    further = extra(torch.tensor([[2.0, 1.0], [0.0, 0.0], [1.0, 3.0]]))
-    assert further.flatten().tolist() == [1.5, 0.5, -1.5]
+    more = further(extra, torch.tensor([[2.0, 1.0], [0.0, 0.0], [1.0, 3.0]]))
+    assert more.flatten().tolist() == [1.5, 0.5, -1.5]
     z = torch.tensor([[1.0, 0.0], [0.0, 0.0], [2.0, 1.0]])
-    assert expansion(z, further).item() == pytest.approx(1.7445350, abs=1e-6)
+    assert expansion(z, more).item() == pytest.approx(1.7445350, abs=1e-6)
 
 
 def test_the_update_by_hand(monkeypatch):
@@ -58,7 +57,7 @@ def test_the_update_by_hand(monkeypatch):
 
 def test_three_updates_of_a_network_really_widened(toy):
     found = run(toy, **PLAIN, epochs=3).model
-    extra = row(128, stream(0, "extra"))
+    extra = row(toy.model[5], 4, stream(0, "extra"))
     wide = copy.deepcopy(toy.model).eval()
     wide[5] = nn.Linear(128, 5)
     with torch.no_grad():
@@ -76,7 +75,7 @@ def test_three_updates_of_a_network_really_widened(toy):
 
 
 def test_the_further_row_begins_small_and_seeded():
-    first, second, other = (row(500, stream(seed, "extra")) for seed in (0, 0, 1))
+    first, second, other = (row(nn.Linear(500, 4), 4, stream(seed, "extra")) for seed in (0, 0, 1))
     assert torch.equal(first.weight, second.weight) and not torch.equal(first.weight, other.weight)
     assert first.weight.abs().max() < 0.05 and first.bias.item() == 0
 
@@ -87,32 +86,34 @@ def test_the_network_keeps_its_shape_and_no_hook_stays(toy):
     assert hooks(erased) == hooks(toy.model) == 0
 
 
-def test_no_hook_stays_after_an_exception(toy, monkeypatch):
-    heads, calls = [], []
+class Breaks(nn.Module):
+    """Fails at the third call while the layer has a hook."""
 
-    def note(model, K):
-        heads.append(head_of(model, K))
-        return heads[-1]
+    def __init__(self, layer):
+        super().__init__()
+        self.layer, self.hooked = [layer], 0
 
-    def broken(x, generator):
-        calls.append(len(heads[0]._forward_pre_hooks))
-        if len(calls) == 2:
+    def forward(self, x):
+        self.hooked += len(self.layer[0]._forward_pre_hooks)
+        if self.hooked == 3:
             raise RuntimeError("injected")
         return x
 
-    monkeypatch.setattr(boundary_expand, "head_of", note)
+
+def test_no_hook_stays_after_an_exception(toy, monkeypatch):
+    heads, head = [], nn.Linear(64, 4)
+    monkeypatch.setattr(boundary_expand, "heads_of", lambda model, K: heads.extend(heads_of(model, K)) or heads)
     with pytest.raises(RuntimeError, match="injected"):
-        run(toy, views=broken)
-    assert calls == [1, 1]  # one hook at a time, and it was there when the step failed
-    assert hooks(heads[0]) == 0
+        run(toy, model=nn.Sequential(nn.Flatten(), Breaks(head), head))
+    assert len(heads) == 1 and hooks(heads[0]) == 0
 
 
 def test_inputs_are_those_of_the_layer():
     layer, x = nn.Linear(2, 3), torch.randn(4, 2)
-    with inputs_of(layer) as h:
+    with inputs_of([layer]) as called:
         layer(x)
     layer(x)
-    assert len(h) == 1 and h[0] is x
+    assert len(called) == 1 and called[0][0] is layer and called[0][1] is x
 
 
 class Unused(nn.Module):
@@ -133,15 +134,45 @@ class Tokens(nn.Module):
         return self.head(x.squeeze(1)).mean(1)
 
 
+class Bare(nn.Module):
+    def __init__(self):
+        super().__init__()
+        self.weight = nn.Parameter(torch.randn(64, 4) / 8)
+
+    def forward(self, x):
+        return x.flatten(1) @ self.weight
+
+
 @pytest.mark.parametrize(
-    ("network", "reason"),
+    "network",
     [
-        (lambda: nn.Sequential(nn.Conv2d(1, 4, 8), nn.Flatten()), "no linear layer with 4 outputs"),
-        (Unused, "not called with one row"),
-        (Tokens, "not called with one row"),
+        lambda: nn.Sequential(nn.Conv2d(1, 4, 8), nn.Flatten()),
+        lambda: nn.Sequential(nn.Conv2d(1, 4, 3, padding=1), nn.AdaptiveAvgPool2d(1), nn.Flatten()),
+        Unused,
+        Tokens,
+        Bare,
     ],
 )
-def test_a_network_without_a_usable_head_is_refused(toy, network, reason):
-    with pytest.raises(InputRefused, match=reason) as refused:
-        run(toy, model=network())
-    assert "nn.Linear" in refused.value.remedy
+def test_any_head_will_do(toy, network):
+    torch.manual_seed(0)
+    outcome = run(toy, model=network(), lr=0.1, epochs=20)
+    losses = [loss["ce further"] for loss in outcome.record.losses]
+    assert losses[-1] < losses[0] - 0.5
+    assert hooks(outcome.model) == 0
+
+
+def test_a_convolution_as_head_is_the_linear_head_that_it_equals(toy):
+    # A convolution as large as the image is a linear layer of its pixels, and so is the one beside it.
+    conv, linear = (nn.Sequential(nn.Conv2d(1, 4, 8), nn.Flatten()), nn.Sequential(nn.Flatten(), nn.Linear(64, 4)))
+    linear[1].load_state_dict({"weight": conv[0].weight.flatten(1), "bias": conv[0].bias})
+    a, b = (run(toy, model=model, lr=0.1, **PLAIN).model for model in (conv, linear))
+    assert torch.allclose(a[0].weight.flatten(1), b[1].weight, atol=1e-6)
+    assert not torch.allclose(a[0].weight, conv[0].weight, atol=1e-3)
+
+
+def test_the_head_is_the_layer_that_is_called_last_and_what_is_never_called_is_none(toy):
+    torch.manual_seed(0)
+    model = Unused()
+    erased = run(toy, model=model).model
+    assert torch.equal(erased.spare.weight, model.spare.weight)
+    assert not torch.equal(erased.body.weight, model.body.weight)

@@ -115,3 +115,9 @@ def test_a_part_whose_rows_are_in_another_order_has_the_same_targets(toy):
     )
     assert one.measure() == other.measure()
     assert one.targets.tolist() == other.targets.flip(0).tolist()
+
+
+def test_without_a_stop_rule_the_rest_never_counts_as_recovered():
+    # Concentration rests while it does, and nothing would ever wake it.
+    job = job_of([22.5, 9.0], [float(v) for v in range(10, 35)], [float(v) for v in range(0, 21)])
+    assert bool(Met(job).recovered) and not bool(Met(job, stops=False).recovered)

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import json as jsonlib
 import re
-from collections.abc import Iterable
+from collections.abc import Callable, Iterable
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated, Any
 
@@ -15,6 +15,8 @@ from .stopping import signals as signals
 from .ui import Ui
 
 if TYPE_CHECKING:
+    from torch import nn
+
     from ..data.core import Data
     from ..networks import Network
     from ..store import Slot
@@ -98,6 +100,14 @@ def open_model(
     for note in network.notes:
         ui.note(note)
     return network
+
+
+def own_factory(network: Network) -> Callable[[], nn.Module] | None:
+    """What builds a network of the user's anew, for not every layer can be reset; ours can."""
+    from ..models.registry import MODELS
+    from ..networks import factory
+
+    return None if network.architecture in MODELS else factory(network.architecture, network.data)
 
 
 def inputs_of(data: str, requests: Iterable[str | None], *paths: Path | None) -> list[Path]:

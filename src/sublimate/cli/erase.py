@@ -27,6 +27,7 @@ from .common import (
     inputs_of,
     open_model,
     options_of,
+    own_factory,
     run_key,
     signals,
     slots_of,
@@ -83,6 +84,7 @@ def run(
     from ..files import check_outputs
     from ..request import parse
     from ..splits import split
+    from ..unlearn import find
     from ..unlearn.presets import serving
 
     if report and no_evaluate and audit is None:
@@ -93,6 +95,8 @@ def run(
     network = open_model(model, table, arch, mean, std, device, ui)
     asked, options = parse(forget, network.data.classes, network.data.ids), {"seed": seed} | options_of(set_)
     method = serving(method, preset, options, asked)
+    if records_out and not find(method).needs_records:
+        raise UsageError(f"{method} leaves no records of training.", "Leave --records-out out.")
     earlier = excluded(network, exclude, seed)
     chosen = split(network.data, asked, few=few_of(few, method), seed=seed, exclude=earlier)
     for note in (*chosen.notes, *_unsaid(out, network)):
@@ -162,11 +166,14 @@ def _slots(
 ) -> tuple[Slot | None, ...]:
     """Where the choices and the state of this very run are kept while it is unfinished."""
     from ..checkpoint import digest_of
+    from ..inference import device_of
+    from ..unlearn.presets import settled
 
     key = run_key(
-        erase=method, preset=preset, options=options, split=chosen.fingerprint, few=chosen.few.tolist(),
-        model=digest_of(network.model.state_dict()), mean=network.data.mean, std=network.data.std,
-        records=digest_of(records.tensors) if records else None,
+        erase=method, chosen=preset == "auto", options=settled(method, preset, options), split=chosen.fingerprint,
+        few=chosen.few.tolist(), model=digest_of(network.model.state_dict()), mean=network.data.mean,
+        std=network.data.std, records=digest_of(records.tensors) if records else None,
+        device=str(device_of(network.model)),
     )  # fmt: skip
     return slots_of(ui, f"probe {key}", f"run {key}")
 
@@ -189,8 +196,8 @@ def _run(
     with signals() as interrupted, ui.steps(method) as progress:
         result = erase_split(
             network.model, chosen, method=method, preset=preset, options=options, evaluated=evaluated,
-            records=records, progress=progress, savers=(slots[0], slots[1]), interrupted=interrupted,
-            finish=lambda model: round_as(model, network.checkpoint.layout),
+            records=records, factory=own_factory(network), progress=progress, savers=(slots[0], slots[1]),
+            interrupted=interrupted, finish=lambda model: round_as(model, network.checkpoint.layout),
         )  # fmt: skip
     check_changed(network.model, result.model)
     return result

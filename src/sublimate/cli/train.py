@@ -84,8 +84,7 @@ def run(
     fingerprint = request.fingerprint if request else None
     ui.say(f"Training {model} on {len(rows)} records of {table.name}" + (f", without {forget}." if forget else "."))
     facts = {"data": table.fingerprint, "split": fingerprint, "recipe": chosen.describe(), "seed": seed}
-    kept = [for_, slices, watch] if recorder else None
-    slots = slots_of(ui, run_key(train=model, device=device, records=kept, **facts))
+    slots = slots_of(ui, run_key(train=model, device=device, records=recorder and recorder.depends_on, **facts))
     with signals() as interrupted, ui.steps(table.name) as progress:
         network, loop = fit(
             build, Part(table, rows, "train"), chosen, seed=seed, device=device,

@@ -25,6 +25,7 @@ from .common import (
     inputs_of,
     open_model,
     options_of,
+    own_factory,
     run_key,
     signals,
     slots_of,
@@ -85,11 +86,11 @@ def run(
     chosen = split(network.data, forget, few=few_of(few, method), seed=seed, exclude=excluded(network, exclude, seed))
     for note in chosen.notes:
         ui.note(note)
-    retrain = _reference(reference, network, chosen, device, ui)
+    retrain = _reference(reference, network, chosen, arch, device, ui)
     ui.say(f"Tuning {method} to forget {chosen.request.text}: {limit.text}" + (" trials." if limit.trials else "."))
     with signals() as interrupted, ui.steps(method) as progress:
         tuned = tune(
-            network.model, chosen, method, budget, reference=retrain, fixed=fixed,
+            network.model, chosen, method, budget, reference=retrain, fixed=fixed, factory=own_factory(network),
             progress=progress, slots=_slots(ui, network, chosen, method, fixed, retrain), interrupted=interrupted,
         )  # fmt: skip
     write_whole(out, tuned.preset().encode())
@@ -97,13 +98,15 @@ def run(
     ui.result({"out": str(out), "sha256": sha256(out), **_json(tuned)})
 
 
-def _reference(path: Path | None, network: Network, chosen: Split, device: str, ui: Ui) -> Reference | None:
+def _reference(
+    path: Path | None, network: Network, chosen: Split, arch: str | None, device: str, ui: Ui
+) -> Reference | None:
     """What Retrain scores; a network that may have seen the forgotten records is no Retrain."""
     if path is None:
         return None
     from ..tuning import Reference
 
-    retrain = open_model(path, network.data, None, None, None, device, ui)
+    retrain = open_model(path, network.data, arch, None, None, device, ui)
     check_retrain(retrain, chosen)
     return Reference.of(retrain.model, replace(chosen, data=retrain.data))
 

@@ -95,8 +95,8 @@ class Data:
         if self.mean is None or self.std is None:
             return x
         shape = (1, -1, 1, 1)
-        mean = torch.tensor(self.mean, device=x.device).view(shape)
-        std = torch.tensor(self.std, device=x.device).view(shape)
+        mean = torch.tensor(self.mean, dtype=x.dtype, device=x.device).view(shape)
+        std = torch.tensor(self.std, dtype=x.dtype, device=x.device).view(shape)
         return (x - mean) / std
 
     def normalised(self, mean: Sequence[float] | None, std: Sequence[float] | None) -> Data:

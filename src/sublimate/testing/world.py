@@ -63,11 +63,12 @@ def looks(model: nn.Module) -> dict[str, Any]:
     }
 
 
-def surroundings(model: nn.Module) -> dict[str, Any]:
+def surroundings(model: nn.Module, data: Data | None = None) -> dict[str, Any]:
     """All of the caller's that could be changed by accident."""
     return {
         "weights": content(model),
         **looks(model),
+        "data": [t.numpy().tobytes() for t in data.read(torch.arange(len(data.labels)))] if data else [],
         "torch's random state": torch.get_rng_state().numpy().tobytes(),
         "numpy's random state": _numpy_state(),
         "Python's random state": random.getstate(),
@@ -102,10 +103,10 @@ def _hook(*_: object) -> None:
 def check_world_stays(case: Case) -> None:
     """A run changes nothing of the caller's, and gives back a network that looks like the caller's."""
     toy = problem()
-    model = odd_copy(start(case.setup, toy)[0])
-    before = surroundings(model)
-    erased = run(case, toy, model=model).model
-    changed = differences(before, surroundings(model))
+    model, data = odd_copy(start(case.setup, toy)[0]), copy.deepcopy(toy.data)
+    before = surroundings(model, data)
+    erased = run(case, toy, model=model, rows=chosen(case, toy, data=data)).model
+    changed = differences(before, surroundings(model, data))
     case.owes(not changed, f"a run changed the caller's {changed}; work on job.model alone.")
     changed = differences(looks(model), looks(erased))
     case.owes(not changed, f"the erased network has other {changed} than the caller's.")

@@ -16,12 +16,8 @@ from ..phase import Losses, Phase
 from ..records import check_records, under
 from .base import Unlearner
 from .card import Card
+from .gradients import movable
 from .job import Job
-
-
-def movable(model: nn.Module) -> dict[str, nn.Parameter]:
-    """The parameters that may change, by name; batch norm's running statistics are none."""
-    return {name: p for name, p in model.named_parameters() if p.requires_grad}
 
 
 def touched(tensors: Mapping[str, Tensor], forget: Tensor) -> list[str]:

@@ -142,7 +142,7 @@ class Unlearner(ABC):
                 factory=factory,
             )
             self._run(job, record, progress, saver, interrupted, observe)
-        return Outcome(model=job.model, record=record, records=job.records)
+        return Outcome(model=job.model, record=record, records=job.records if self.needs_records else None)
 
     def _run(
         self,
@@ -161,16 +161,17 @@ class Unlearner(ABC):
         )
         job.model.train(self.norm == "train")
         try:
-            loop.run(self.phases(job))
+            try:
+                loop.run(self.phases(job))
+            finally:
+                _like(job.model, job.original)
+            if self.anew and guard and (reason := guard()):
+                raise UnlearningFailed(reason, "Train for more epochs.", copy.deepcopy(job.original))
+            if self.changes:
+                record.choices["confidence_shift"] = told(effect(job.model, job.original, job.forget))
         except UnlearningFailed as failure:
             failure.samples = dict(job.meter)
             raise
-        finally:
-            _like(job.model, job.original)
-        if self.anew and guard and (reason := guard()):
-            raise UnlearningFailed(reason, "Train for more epochs.", job.model)
-        if self.changes:
-            record.choices["confidence_shift"] = told(effect(job.model, job.original, job.forget))
         if guard and guard.lost > 2:
             record.warnings.append(f"Never-seen retained classes lost {guard.lost:.1f} points.")
         record.samples, record.losses, record.checks = dict(job.meter), loop.history, loop.checks

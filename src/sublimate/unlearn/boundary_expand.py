@@ -5,10 +5,10 @@ The network keeps its shape: the further logit comes from a layer of its own, be
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 from contextlib import contextmanager
 from dataclasses import dataclass
-from typing import Literal
+from typing import Literal, cast
 
 import torch
 import torch.nn.functional as F
@@ -16,7 +16,7 @@ from torch import Tensor, nn
 
 from ..data.batches import LEAST, Batch, one_pass
 from ..data.views import View
-from ..errors import InputRefused
+from ..inference import looking
 from ..phase import Losses, Phase
 from .base import Unlearner
 from .card import WHOLE_CLASSES, Card
@@ -25,49 +25,57 @@ from .job import Job
 SMALL = 0.01  # standard deviation of the further row: at first it says next to nothing
 
 
-def head_of(model: nn.Module, K: int) -> nn.Linear:
-    """The last linear layer with K outputs.
+Head = nn.Linear | nn.Conv2d
 
-    >>> head_of(nn.Sequential(nn.Linear(4, 3), nn.ReLU(), nn.Linear(2, 3)), 3).in_features
-    2
+
+def heads_of(model: nn.Module, K: int) -> list[Head]:
+    """The layers with K outputs: the last one that is called is the head.
+
+    >>> heads_of(nn.Sequential(nn.Conv2d(1, 3, 2), nn.Flatten(), nn.Linear(4, 2)), 3)
+    [Conv2d(1, 3, kernel_size=(2, 2), stride=(1, 1))]
     """
-    found = [module for module in model.modules() if isinstance(module, nn.Linear) and module.out_features == K]
-    if not found:
-        raise refused(f"The network has no linear layer with {K} outputs to set one more class beside.")
-    return found[-1]
-
-
-def refused(cause: str) -> InputRefused:
-    """The error for a network without a usable head."""
-    return InputRefused(cause, "Give a network that ends in nn.Linear, or use boundary-shrink.")
+    return [m for m in model.modules() if isinstance(m, Head) and len(m.weight) == K]
 
 
 @contextmanager
-def inputs_of(layer: nn.Module) -> Iterator[list[Tensor]]:
-    """What the layer is given while this lasts; the hook is removed in any case."""
-    seen: list[Tensor] = []
-    hook = layer.register_forward_pre_hook(lambda _, given: seen.append(given[0]))
+def inputs_of(layers: Sequence[Head]) -> Iterator[list[tuple[Head, Tensor]]]:
+    """Which of the layers are called while this lasts, and with what; the hooks are removed in any case."""
+    seen: list[tuple[Head, Tensor]] = []
+    hooks = [layer.register_forward_pre_hook(lambda m, given: seen.append((m, given[0]))) for layer in layers]
     try:
         yield seen
     finally:
-        hook.remove()
+        for hook in hooks:
+            hook.remove()
 
 
-def row(features: int, generator: torch.Generator) -> nn.Linear:
-    """The layer that gives the further logit."""
-    extra = nn.Linear(features, 1)
+def row(head: Head | None, K: int, generator: torch.Generator) -> Head:
+    """The layer that gives the further logit: beside the head, of its kind; without a head, of the K logits."""
+    if isinstance(head, nn.Conv2d):
+        extra: Head = nn.Conv2d(head.in_channels, 1, head.kernel_size, head.stride, head.padding, head.dilation)  # type: ignore[arg-type]
+    else:
+        extra = nn.Linear(head.in_features if head else K, 1)
     nn.init.normal_(extra.weight, std=SMALL, generator=generator)
-    nn.init.zeros_(extra.bias)
+    nn.init.constant_(cast(Tensor, extra.bias), 0.0)
     return extra
 
 
-def expansion(z: Tensor, further: Tensor) -> Tensor:
-    """CE([z, further], K): all records belong to the further class, whose number is K.
+def further(extra: nn.Module, h: Tensor) -> Tensor:
+    """One more logit for each record: the mean over places, where h has several.
+
+    >>> further(nn.Flatten(2), torch.tensor([[[[1.0, 3.0]]]]))
+    tensor([[2.]])
+    """
+    return extra(h).reshape(len(h), -1).mean(1, keepdim=True)  # type: ignore[no-any-return]
+
+
+def expansion(z: Tensor, more: Tensor) -> Tensor:
+    """CE([z, more], K): all records belong to the further class, whose number is K.
 
     >>> expansion(torch.zeros(2, 3), torch.zeros(2, 1)).item().__round__(4)  # ln 4
     1.3863
     """
-    return F.cross_entropy(torch.cat([z, further], 1), torch.full_like(z[:, 0], z.shape[1], dtype=torch.long))
+    return F.cross_entropy(torch.cat([z, more], 1), torch.full_like(z[:, 0], z.shape[1], dtype=torch.long))
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -92,13 +100,14 @@ class BoundaryExpand(Unlearner):
         "ResNet-20 and CIFAR-10, 20 updates at 4e-5 leave 14 % of a class and cost 7 points elsewhere, at 1e-4 they "
         "erase it and cost 12.",
         pitfalls=(
-            "The further class soon takes all probability, and then nothing moves any more: what is left may still be "
-            "the old class.",
+            "The further class soon takes all probability; then nothing moves, and what is left may be the old class.",
             'Nothing of D_r is read, and batches of one class spoil a batch norm: norm="eval" is the default.',
         ),
         deviations=(
             "The code builds a wider and then a narrower network; here the network keeps its shape.",
             f"The further row begins at N(0, {SMALL}²) without bias.",
+            "A head that is a convolution gets a convolution beside it, averaged over places; where no layer has K "
+            "outputs, the further logit is read off the others.",
         ),
     )
     norm: Literal["eval", "train"] = "eval"
@@ -115,15 +124,20 @@ class BoundaryExpand(Unlearner):
 
     def phases(self, job: Job) -> Iterator[Phase]:
         """One phase over D_f."""
-        head = head_of(job.model, job.classes)
-        extra = row(head.in_features, job.stream("extra")).to(job.device)
+        heads = heads_of(job.model, job.classes)
+
+        def look(x: Tensor) -> tuple[Head | None, Tensor, Tensor]:
+            with inputs_of(heads) as called:
+                z = job.logits(job.forget, x)
+            return (*(called[-1] if called else (None, z)), z)
+
+        with looking(job.model):
+            head = look(job.forget.first.to(job.device))[0]
+        extra = row(head, job.classes, job.stream("extra")).to(job.device)
 
         def expand(batch: Batch) -> Losses:
-            with inputs_of(head) as h:
-                z = job.logits(job.forget, job.seen(job.forget, batch, self.views))
-            if not h or h[-1].ndim != 2:
-                raise refused("The last linear layer of the network is not called with one row of features per record.")
-            return {"ce further": expansion(z, extra(h[-1]))}
+            _, h, z = look(job.seen(job.forget, batch, self.views))
+            return {"ce further": expansion(z, further(extra, h))}
 
         yield Phase(
             name=self.name,

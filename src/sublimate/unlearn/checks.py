@@ -13,7 +13,7 @@ from torch.utils.data import DataLoader, Subset
 
 from ..data.torchsets import as_data
 from ..errors import InputRefused
-from ..inference import outputs_for
+from ..inference import non_finite, outputs_for
 from ..splits import Part
 from .card import SCENARIOS
 
@@ -48,9 +48,8 @@ def check_network(model: nn.Module, part: Part) -> int:
     """The number of classes the network's head has; refuse what cannot run or what is no classifier."""
     if any(map(is_lazy, (*model.parameters(), *model.buffers()))):
         raise InputRefused("Some weights of the network have no shape yet.", "Run it once on a batch of its images.")
-    for name, tensor in model.state_dict().items():
-        if tensor.is_floating_point() and not bool(torch.isfinite(tensor).all()):
-            raise InputRefused(f"The network has non-finite weights in {name}.", "Give a network that works.")
+    if name := non_finite(model):
+        raise InputRefused(f"The network has non-finite weights in {name}.", "Give a network that works.")
     if not any(p.requires_grad for p in model.parameters()):
         raise InputRefused("All weights of the network are frozen.", "Set requires_grad on those that may change.")
     return outputs_for(model, part)

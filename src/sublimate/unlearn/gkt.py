@@ -7,6 +7,7 @@ image is learned from.
 
 from __future__ import annotations
 
+import copy
 from collections.abc import Iterator
 from dataclasses import dataclass
 from functools import lru_cache
@@ -57,6 +58,7 @@ class Gkt(Unlearner):
     """
 
     name = "gkt"
+    revision = "2"
     few = 1  # never read
     scenarios = WHOLE_CLASSES
     anew = True
@@ -134,7 +136,8 @@ class Gkt(Unlearner):
 
         def finish() -> None:
             if not gate.passed:
-                raise UnlearningFailed("No generated image passed the gate.", "Use a larger epsilon.", job.model)
+                original = copy.deepcopy(job.original)
+                raise UnlearningFailed("No generated image passed the gate.", "Use a larger epsilon.", original)
 
         yield Phase(
             name="gkt",

@@ -124,16 +124,21 @@ class Job:
         """A frozen network of the same kind with new random weights, in evaluation mode."""
         with torch.random.fork_rng(devices=[]):
             torch.manual_seed(derive(self.seed, "fresh", *place))
-            if self.factory is not None:
-                return _frozen(channels_last(self.factory().to(self.device)))
-            network = copy.deepcopy(self.original)
-            reset(network)
+            network = copy.deepcopy(self.original) if self.factory is None else self.factory().to(self.device)
+            if self.factory is None:
+                reset(network)
+            elif _shapes(network) != _shapes(self.original):
+                raise InputRefused("factory= builds another network than this.", "Let it build one of the same shape.")
         return _frozen(channels_last(network))
 
     def retained_accuracy(self, model: nn.Module) -> float:
         """Accuracy on never-seen records of the classes that remain."""
         kept = self.kept
         return accuracy(predict(model, kept), kept.labels) if len(kept) else 0.0
+
+
+def _shapes(model: nn.Module) -> dict[str, object]:
+    return {name: getattr(value, "shape", None) for name, value in model.state_dict().items()}
 
 
 def mixed_share(mine: int, others: int, size: int) -> int:

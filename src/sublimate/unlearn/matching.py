@@ -97,8 +97,10 @@ class Targets(nn.Module):
         self.register_buffer("values", self._matched(job.original))
 
     def far(self, near: float) -> Tensor:
-        """Which records lie further than that from their targets, and all of wholly forgotten classes; not none."""
-        found = (self._phi - self._matched(self._job.original)).abs() > near
+        """Which records lie, before the run, further than that from their targets, and all of wholly forgotten
+        classes; not none.
+        """
+        found = (self._phi - self.values).abs() > near
         found |= torch.isin(self._job.forget.labels, self._job.forgotten)
         return found if bool(found.any()) else torch.ones_like(found)
 

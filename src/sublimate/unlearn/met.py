@@ -49,7 +49,7 @@ class Met(nn.Module):
         self._ranks = ranks(job, confidence(predict(job.original, job.forget), job.forget.labels), cut=ENDS)
         self.register_buffer("targets", self._matched(val))
         self.register_buffer("forgotten", torch.tensor(False))
-        self.register_buffer("recovered", torch.tensor(not whole))  # few records: see first what the push alone does
+        self.register_buffer("recovered", torch.tensor(stops and not whole))  # few records: first the push alone
 
     def above(self, places: Tensor, l1: Tensor, l2: Tensor, y: Tensor) -> Tensor:
         """Which of these rows of D_f the network still knows better than it should, by the mean φ of two views."""

@@ -20,6 +20,8 @@ from .base import Unlearner
 from .checks import check_job, check_support
 from .siamese import FILL
 
+KNOWN = ("auto", "paper")  # anything else is a file
+
 
 def serving(name: str, preset: str, options: Mapping[str, Any], request: Request) -> str:
     """The method that serves the request: `auto` leaves all but whole classes to siamese-matched.
@@ -47,11 +49,19 @@ def configure(
     """The method with all its values, and the choices that were made for the user."""
     if preset == "auto" and name == "siamese":
         return auto(model, split, options, progress, saver, interrupted)
-    if preset == "paper":  # of other methods: their authors' values
-        return method(name, **(dict(find(name).card.authors) | dict(options))), {"preset": preset}
+    return method(name, **settled(name, preset, options)), {"preset": preset if preset in KNOWN else Path(preset).name}
+
+
+def settled(name: str, preset: str, options: Mapping[str, Any]) -> dict[str, Any]:
+    """The options that are set before anything is chosen: by the preset, and by the user, who wins.
+
+    >>> settled("badt", "paper", {"lr": 0.5})
+    {'lr': 0.5, 'epochs': 1, 'batch_size': 256, 'tau': 1.0, 'share': 0.3, 'reduction': 'elements'}
+    """
     if preset == "auto":
-        return method(name, **options), {"preset": preset}
-    return method(name, **(read_preset(Path(preset), name) | dict(options))), {"preset": Path(preset).name}
+        return dict(options)
+    own = find(name).card.authors if preset == "paper" else read_preset(Path(preset), name)
+    return dict(own) | dict(options)
 
 
 def read_preset(path: Path, name: str) -> dict[str, Any]:
@@ -77,20 +87,14 @@ def check(
 ) -> None:
     """Refuse what a run would refuse before it begins."""
     shares = check_job(model, split.forget_set, split.few_set, split.val_set, split.ratios, [])
-    check_support(_planned(name, preset, options), split.forget_set, shares, records)
+    check_support(method(name, **settled(name, preset, options)), split.forget_set, shares, records)
     if preset == "auto" and name == "siamese":
         check_choosable(split)
 
 
-def _planned(name: str, preset: str, options: Mapping[str, Any]) -> Unlearner:
-    """The method before anything is chosen for it."""
-    values = {} if preset in ("auto", "paper") else read_preset(Path(preset), name)
-    return method(name, **(values | dict(options)))
-
-
 def plan(name: str, preset: str, options: Mapping[str, Any], split: Split) -> tuple[int, int]:
     """How many images a run passes through the network at most, and how many are in flight at once."""
-    chosen = _planned(name, preset, options)
+    chosen = method(name, **settled(name, preset, options))
     batch = int(chosen.options().get("batch_size", 1))
     if name != "siamese":
         return sum(chosen.reads(len(split.forget), len(split.few)).values()), batch
