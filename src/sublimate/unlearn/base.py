@@ -166,11 +166,13 @@ class Unlearner(ABC):
             finally:
                 _like(job.model, job.original)
             if self.anew and guard and (reason := guard()):
-                raise UnlearningFailed(reason, "Train for more epochs.", copy.deepcopy(job.original))
+                raise UnlearningFailed(reason, "Train for more epochs.")
             if self.changes:
                 record.choices["confidence_shift"] = told(effect(job.model, job.original, job.forget))
         except UnlearningFailed as failure:
             failure.samples = dict(job.meter)
+            if self.anew:  # what begins at random has no good state of its own
+                failure.model = copy.deepcopy(job.original)
             raise
         if guard and guard.lost > 2:
             record.warnings.append(f"Never-seen retained classes lost {guard.lost:.1f} points.")

@@ -7,7 +7,6 @@ image is learned from.
 
 from __future__ import annotations
 
-import copy
 from collections.abc import Iterator
 from dataclasses import dataclass
 from functools import lru_cache
@@ -136,8 +135,7 @@ class Gkt(Unlearner):
 
         def finish() -> None:
             if not gate.passed:
-                original = copy.deepcopy(job.original)
-                raise UnlearningFailed("No generated image passed the gate.", "Use a larger epsilon.", original)
+                raise UnlearningFailed("No generated image passed the gate.", "Use a larger epsilon.")
 
         yield Phase(
             name="gkt",
