@@ -7,6 +7,7 @@ that has forgotten the one cannot tell it from the other: each pair is one hones
 from __future__ import annotations
 
 import hashlib
+import re
 from dataclasses import dataclass, replace
 from functools import cached_property, partial
 from typing import Any
@@ -54,6 +55,15 @@ def names(chosen: Tensor) -> tuple[str, ...]:
     ('canary-0001', 'canary-0003')
     """
     return tuple(f"{PREFIX}{int(number) + 1:04d}" for number in chosen.nonzero())
+
+
+def is_canary(name: str) -> bool:
+    """Whether an id is one that canaries get.
+
+    >>> is_canary("canary-0001"), is_canary("canary-islands/0001.png")
+    (True, False)
+    """
+    return re.fullmatch(rf"{PREFIX}\d{{4,}}", name) is not None
 
 
 def plant(data: Data, n: int, seed: int) -> tuple[Data, Canaries]:
@@ -112,7 +122,7 @@ def replant(data: Data, facts: dict[str, Any]) -> Data:
 
 def _natural(data: Data) -> int:
     """Training rows that are no canaries; canaries come last."""
-    return sum(not name.startswith(PREFIX) for name in data.ids)
+    return sum(not is_canary(name) for name in data.ids)
 
 
 def _make(data: Data, n: int, seed: int) -> Canaries:

@@ -52,21 +52,16 @@ def device_of(model: nn.Module) -> torch.device:
     return torch.device("cpu") if tensor is None else tensor.device
 
 
-def non_finite(model: nn.Module) -> str | None:
-    """The name of a weight that is no number, if there is one; an infinity in a buffer may be meant: a mask.
+def non_finite(model: nn.Module) -> set[str]:
+    """Names of the weights and buffers that hold an infinity or what is no number.
 
     >>> layer = nn.Linear(1, 1)
     >>> layer.register_buffer("mask", torch.tensor(float("-inf")))
-    >>> before, layer.bias.data[0] = non_finite(layer), float("inf")
-    >>> before, non_finite(layer)
-    (None, 'bias')
+    >>> non_finite(layer)
+    {'mask'}
     """
-    for name, value in model.state_dict(keep_vars=True).items():
-        if isinstance(value, nn.Parameter) and not bool(value.isfinite().all()):
-            return name
-        if isinstance(value, Tensor) and bool(value.isnan().any()):
-            return name
-    return None
+    state = model.state_dict()
+    return {name for name, t in state.items() if isinstance(t, Tensor) and not bool(t.isfinite().all())}
 
 
 def prepare(part: Part, x: Tensor) -> Tensor:

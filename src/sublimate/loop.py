@@ -63,13 +63,14 @@ class Loop:
     observe: Observe | None = None  # looks at the network along the run, and changes nothing
     _epochs: int = 0  # of the phases before the present one
     _good: dict[str, Tensor] = field(default_factory=dict)
+    _masks: set[str] = field(default_factory=set)  # what was infinite from the start is meant to be
     _saved_at: float = field(default_factory=time.monotonic)
     _save_seconds: float = 0.0
 
     def run(self, phases: Iterable[Phase]) -> None:
         """Run (or continue) all phases."""
         state = self._load()
-        self._good = self._snapshot()
+        self._good, self._masks = self._snapshot(), non_finite(self.model)
         for number, phase in enumerate(phases):
             if not state or number == state["phase"]:
                 start = self._restore(phase, state) if state else 0
@@ -138,8 +139,8 @@ class Loop:
             phase.after()
 
     def _check(self) -> None:
-        if name := non_finite(self.model):
-            self._fail(f"The weights became non-finite ({name}).")
+        if non_finite(self.model) - self._masks:
+            self._fail("The weights became non-finite.")
         if self.guard and (reason := self.guard()):
             self._fail(reason)
         self._good = self._snapshot()

@@ -27,10 +27,9 @@ class ClassAuc:
     value: float
     null_se: float
 
-    @property
-    def z(self) -> float:
-        """Standard errors from one half."""
-        return (self.value - 0.5) / self.null_se
+    def beyond(self, delta: float) -> float:
+        """Standard errors by which it lies further than δ from one half; 0 where it lies nearer."""
+        return max(0.0, abs(self.value - 0.5) - delta) / self.null_se
 
 
 def class_aucs(score: Scorer, forget: Outputs, control: Outputs) -> list[ClassAuc]:
@@ -44,15 +43,23 @@ def class_aucs(score: Scorer, forget: Outputs, control: Outputs) -> list[ClassAu
     return found
 
 
-def p_apart(found: Sequence[ClassAuc]) -> float:
-    """p-value of "in every class both groups are alike": Q = Σ z², χ² with as many degrees of freedom as classes.
+def p_apart(found: Sequence[ClassAuc], delta: float) -> float:
+    """p-value of "no class lies further than δ from one half", by Q = Σ z² of those that do.
 
-    >>> round(p_apart([ClassAuc(0, 50, 50, 0.62, 0.06), ClassAuc(1, 50, 50, 0.38, 0.06)]), 4)
-    0.0183
+    At worst every class lies at δ; half of them, by chance, then beyond it, so Q is χ² with a number of degrees of
+    freedom that is itself drawn: as many heads as k coins show.
+
+    >>> round(p_apart([ClassAuc(0, 50, 50, 0.67, 0.06), ClassAuc(1, 50, 50, 0.33, 0.06)], 0.05), 4)
+    0.0273
     """
-    from scipy.stats import chi2  # type: ignore[import-untyped, unused-ignore]
+    from scipy.stats import binom, chi2  # type: ignore[import-untyped, unused-ignore]
 
-    return float(chi2.sf(sum(one.z**2 for one in found), len(found)))
+    q, k = _q(found, delta), len(found)
+    return float(sum(binom.pmf(heads, k, 0.5) * chi2.sf(q, heads) for heads in range(1, k + 1))) if q else 1.0
+
+
+def _q(found: Sequence[ClassAuc], delta: float) -> float:
+    return sum(one.beyond(delta) ** 2 for one in found)
 
 
 def apart_tests(
@@ -68,24 +75,24 @@ def apart_tests(
     """
     found = {name: class_aucs(score, forget, control) for name, score in scorers.items()}
     found = {name: aucs for name, aucs in found.items() if len(aucs) > 1}
-    p_values = holm([p_apart(aucs) for aucs in found.values()])
+    p_values = holm([p_apart(aucs, delta) for aucs in found.values()])
     return [_apart_test(name, aucs, p, delta, classes) for (name, aucs), p in zip(found.items(), p_values, strict=True)]
 
 
 def _apart_test(name: str, found: Sequence[ClassAuc], p: float, delta: float, classes: Sequence[str]) -> Test:
-    furthest = sorted(found, key=lambda one: -abs(one.z))[:NAMED]
-    beyond = any(abs(one.value - 0.5) > delta for one in found)
+    furthest = sorted(found, key=lambda one: -abs(one.value - 0.5) / one.null_se)[:NAMED]
     named = ", ".join(f"{_name(one.label, classes)} (AUC {one.value:.3f})" for one in furthest)
     says = (
-        f"class by class, forgotten records differ from never-seen ones by more than chance allows; furthest: {named}."
+        "class by class, forgotten records differ from never-seen ones by more than δ and chance allow; furthest: "
+        f"{named}."
     )
-    if p >= SURE or not beyond:
+    if p >= SURE:
         says = f"no class stands out by more than chance or δ allows; furthest: {named}."
     return Test(
         name=f"{APART}{name}", tier=1, value=max(abs(one.value - 0.5) for one in found),
         n_forget=sum(one.n for one in found), n_control=sum(one.m for one in found), p_different=p,
-        outcome="different" if p < SURE and beyond else "reported",
-        detail={"says": says, "Q": round(sum(one.z**2 for one in found), 3), "classes": len(found)},
+        outcome="different" if p < SURE else "reported",
+        detail={"says": says, "Q": round(_q(found, delta), 3), "classes": len(found)},
     )  # fmt: skip
 
 

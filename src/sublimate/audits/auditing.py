@@ -9,6 +9,7 @@ from dataclasses import replace
 from torch import nn
 
 from ..errors import InputRefused
+from ..inference import gradients_on
 from ..splits import Part, Split
 from .blind import not_tested
 from .copies import Trained, without_copies, without_kept
@@ -30,9 +31,10 @@ from .tier2 import look_closer
 from .verdict import decide
 from .worst import worst_places, worst_records
 
-REVISION = "2"  # raised when the same networks get another verdict: a bench then audits them again
+REVISION = "3"  # raised when the same networks get another verdict: a bench then audits them again
 
 
+@gradients_on()
 def audit(
     model: nn.Module,
     *,
@@ -69,13 +71,13 @@ def audit(
     crowd = look_at_crowd(before, after, gone, seed, scorers, split.data.classes)
     given = listed(reference)
     judged = {"the network under audit": (model, after), "the original": (original, before)}
-    clean = clean_references(given, lambda network: _outputs(network, parts, seed), judged, split.fingerprint)
+    clean = clean_references(given, lambda network: _outputs(network, parts, seed), judged, split.fingerprint, gone)
     narrowed = replace(planted.split, forget=parts["forget"].rows, control=parts["control"].rows)
     look = Look(model, original, narrowed, gone, clean.used, crowd.delta or MOST_DELTA, seed)
     look.images = PASSES * (2 + len(given)) * sum(map(len, parts.values()))
     tests = crowd.tests + _paired(look, planted.pairs) + (look_closer(look) if tier == 2 else [])
     tests, odd = apart_from_nature(tests, crowd.original, clean.compared, look.delta)
-    gates = [*crowd.gates, *odd, *([carried_out(look.undone)] if tier == 2 else [])]
+    gates = [*crowd.gates, *planted.gates, *odd, *([carried_out(look.undone)] if tier == 2 else [])]
     verdict, reasons = decide(tests, gates, crowd.hidden)
     found = harm(before, after, gone, split.data.classes)
     if worst_ids:
@@ -94,7 +96,7 @@ def audit(
         curves=curves(before, after),
         worst=worst_records(after["forget"], after["control"], split.data.classes),
         not_tested=not_tested(tests, tier, len(gone) > 0),
-        skipped=[*planted.skipped, *copied, *kept, *clean.refused, *look.skipped],
+        skipped=[*copied, *kept, *clean.refused, *look.skipped],
         compute=Compute(images=look.images, steps=look.steps, seconds=round(time.perf_counter() - began, 2)),
         split=split.fingerprint,
         n={name: len(part) for name, part in parts.items()},

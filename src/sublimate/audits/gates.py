@@ -12,10 +12,11 @@ from ..inference import accuracy
 from .harm import Parts, staying
 from .intervals import Interval
 from .outputs import Outputs
-from .population import SCORERS, SURE, Compared, Scorer, compare, split_control
+from .population import ALPHA, SCORERS, SURE, Compared, Scorer, compare, split_control
 from .result import Gate, Skipped
 from .shares import share_difference
 from .statistics import detectable, resolvable
+from .tails import class_tests
 
 KEPT = 0.8  # of the original's accuracy: what lost more knows too little to show a trace
 MOST_DELTA = 0.05  # of |AUC − .5| that may count as alike
@@ -43,6 +44,24 @@ def fair_control(forget: Outputs, control: Outputs) -> Gate:
     return Gate(name="fair control", passed=not alone, says=says)
 
 
+def members_seen(retain: Outputs, never: Outputs, scorers: Mapping[str, Scorer] = SCORERS) -> Gate:
+    """Records that the network was trained on must be told from never-seen ones, or what is alike shows nothing.
+
+    A network that was trained on the control as well treats forgotten and control records alike, and knows both.
+    """
+    says = "Retained records are told from never-seen ones: the attack sees what the network was trained on."
+    try:
+        compared = compare(retain, never, scorers)
+    except InputRefused:
+        says = "No class has both retained and never-seen records, so it cannot be seen whether the attack works."
+        return Gate(name="members seen", passed=False, says=says)
+    telling = [name for name in compared.different() if compared.found[name].value > 0.5]
+    if not telling:
+        says = "The attack is blind here: not even retained records are told from never-seen ones. Either the network "
+        says += "learns nothing by heart, or the records that are given as never seen were trained on."
+    return Gate(name="members seen", passed=bool(telling), says=says)
+
+
 def something_to_erase(original: Compared) -> Gate:
     """The original must know the forgotten records better than never-seen ones, or nothing can be shown to be gone."""
     told = original.different()
@@ -67,11 +86,11 @@ def still_works(before: Parts, after: Parts, gone: Tensor) -> Gate:
     return Gate(name="still works", passed=now >= KEPT * was, says=says)
 
 
-def enough_records(delta: float, null_se: float) -> Gate:
-    """Could equality within δ be shown with so many records?"""
+def enough_records(delta: float, null_se: float, scores: int = len(SCORERS)) -> Gate:
+    """Could equality within δ be shown with so many records, looked at by so many scores?"""
     says = f"Differences of {delta:.3f} can be told from none."
     if not resolvable(delta, null_se):
-        found = detectable(null_se)
+        found = detectable(null_se, alpha=ALPHA / scores)
         smallest = "no leak at all" if found is None else f"no leak smaller than |AUC − .5| = {found:.3f}"
         says = f"Too few records to show equality within {delta:.3f}: with so many, {smallest} is found."
     return Gate(name="enough records", passed=resolvable(delta, null_se), says=says)
@@ -89,8 +108,9 @@ def _began(text: str) -> str:
     return text[:1].upper() + text[1:]
 
 
-def clean_reference(compared: Compared, out: Parts, verified: bool = True) -> Gate:
-    """A Retrain that knows the forgotten records is none: neither by a score, nor by what it calls right.
+def clean_reference(compared: Compared, out: Parts, gone: Tensor, verified: bool = True) -> Gate:
+    """A Retrain that knows the forgotten records is none: not by a score, nor by what it calls right, nor does it
+    name a class that is wholly forgotten (`gone`).
 
     One that knows them less than never-seen ones is clean: then the records are of another kind, which is said.
     """
@@ -111,9 +131,12 @@ def clean_reference(compared: Compared, out: Parts, verified: bool = True) -> Ga
         f, c, r = (accuracy(out[name].z, out[name].labels) for name in ("forget", "control", "retain"))
         says = f"The reference is not clean: it calls {f:.1f} % of the forgotten records right, {c:.1f} % of the "
         says += f"never-seen ones and {r:.1f} % of the retained ones. It may belong to another split."
+    known = [test for test in class_tests(out["never"], gone) if test.outcome == "different"]
+    if known:
+        says = f"The reference is not clean: {known[0].detail['says']}"
     if not verified:
         says += " Unverified: which records it was trained on is not known but by its answers."
-    return Gate(name="clean reference", passed=not telling and not alarm, says=says)
+    return Gate(name="clean reference", passed=not (telling or alarm or known), says=says)
 
 
 def _unsure_of_labels(below: Sequence[str]) -> bool:

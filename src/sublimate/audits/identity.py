@@ -21,6 +21,7 @@ class Identity:
     same: tuple[str, ...]
     changed: tuple[str, ...]  # or gone; weights alone, for statistics move when images merely pass
     head: tuple[str, ...]  # tensors of the original's last linear layer
+    deep: bool  # whether there are weights before it: where there are none, any training changes it alone
     numbers: int
     numbers_same: int
 
@@ -31,22 +32,24 @@ class Identity:
 
     @property
     def last_layer_only(self) -> bool:
-        """Something changed, and all of it in the last linear layer."""
-        return bool(self.changed) and set(self.changed) <= set(self.head)
+        """Something changed, and all of it in the last linear layer, though there are others."""
+        return bool(self.changed) and self.deep and set(self.changed) <= set(self.head)
 
 
 def identical(model: nn.Module, original: nn.Module, classes: int | None = None) -> Identity:
-    """Compare with the original, tensor by tensor; a wrapper may have put a prefix before the names."""
+    """Compare with the original, tensor by tensor; a wrapper may have put a prefix before the names of either."""
     mine, theirs = _tensors(model), _tensors(original)
-    prefix = _prefix(list(mine), list(theirs))
+    found = _found(mine, theirs)
     weights, usual = {name for name, _ in original.named_parameters()}, _usual_size(original)
-    close = {name: _close(mine.get(prefix + name), tensor, usual) for name, tensor in theirs.items()}
+    close = {name: _close(found.get(name), tensor, usual) for name, tensor in theirs.items()}
+    head = _head(original, theirs, classes)
     return Identity(
         same=tuple(name for name in theirs if close[name]),
         changed=tuple(name for name in theirs if name in weights and not close[name]),
-        head=_head(original, theirs, classes),
+        head=head,
+        deep=not weights <= set(head),
         numbers=sum(tensor.numel() for tensor in theirs.values()),
-        numbers_same=sum(_equal_numbers(mine.get(prefix + name), tensor) for name, tensor in theirs.items()),
+        numbers_same=sum(_equal_numbers(found.get(name), tensor) for name, tensor in theirs.items()),
     )
 
 
@@ -60,10 +63,19 @@ def _head(original: nn.Module, tensors: Mapping[str, Tensor], classes: int | Non
     return tuple(name for name in tensors if any(name.startswith(begin) for begin in begins))
 
 
-def _prefix(mine: list[str], theirs: list[str]) -> str:
-    """What stands before the names of the original in those of the network: the prefix that fits most of them."""
-    possible = ["", *(name.removesuffix(theirs[0]) for name in mine if name.endswith(f".{theirs[0]}"))]
-    return max(possible, key=lambda prefix: sum(prefix + name in mine for name in theirs))
+def _found(mine: Mapping[str, Tensor], theirs: Mapping[str, Tensor]) -> dict[str, Tensor]:
+    """The network's tensors under the original's names."""
+    mine_longer, theirs_longer = _prefix(list(mine), list(theirs)), _prefix(list(theirs), list(mine))
+    found = ({name: mine.get(long + name.removeprefix(short)) for name in theirs} for long, short in (
+        (mine_longer, ""), ("", theirs_longer),
+    ))  # fmt: skip
+    return max(({n: t for n, t in one.items() if t is not None} for one in found), key=len)
+
+
+def _prefix(longer: list[str], shorter: list[str]) -> str:
+    """What stands before the names of the one network in those of the other: the prefix that fits most of them."""
+    possible = ["", *(name.removesuffix(shorter[0]) for name in longer if name.endswith(f".{shorter[0]}"))]
+    return max(possible, key=lambda prefix: sum(prefix + name in longer for name in shorter))
 
 
 def _usual_size(network: nn.Module) -> float:

@@ -92,7 +92,8 @@ def towards(model: nn.Module, part: Part, x: Tensor, y: Tensor, size: float) -> 
         loss = F.cross_entropy(bounded(as_logits(model(prepare(part, clean)))), y, reduction="sum")
         if not loss.requires_grad:  # answers from a table do not depend on the pixels
             return clean.detach()
-        (slope,) = torch.autograd.grad(loss, clean)  # with respect to the pixels alone: no weight gets a gradient
+        # With respect to the pixels alone, so no weight gets a gradient; answers may not depend on them.
+        (slope,) = torch.autograd.grad(loss, clean, allow_unused=True, materialize_grads=True)
     return (clean.detach() - size * slope.nan_to_num().sign()).clamp(0, 1)
 
 

@@ -60,6 +60,9 @@ def _comes_back(look: Look, found: Relearning) -> list[Hint]:
         look.skip("return of the class", "no attack could be carried out on all networks")
         return []
     own, *never = (_known(attacks, shared, look.gone) for attacks in (mine, *references))
+    if not len(own):
+        look.skip("return of the class", "no record of a forgotten class is left to look at")
+        return []
     levels = [100 * float(one.mean()) for one in never]
     known, beside = 100 * float(own.mean()), sum(levels) / len(levels)
     least = max(MARGIN, 2 * (max(levels) - min(levels))) if len(levels) > 1 else ALONE

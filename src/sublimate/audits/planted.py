@@ -9,7 +9,7 @@ from functools import partial
 import torch
 from torch import Tensor, nn
 
-from ..canaries import PREFIX, canary_parts
+from ..canaries import canary_parts, is_canary
 from ..data.core import Data
 from ..errors import InputRefused
 from ..inference import confidence, predict
@@ -17,7 +17,7 @@ from ..splits import Part, Split
 from .intervals import auc_interval
 from .population import SURE
 from .proportions import clopper_pearson
-from .result import Skipped, Test
+from .result import Gate, Test
 
 Pairs = tuple[Part, Part]
 """Canaries that were trained on, and their twins in the same order."""
@@ -29,7 +29,7 @@ class Planted:
 
     split: Split
     pairs: Pairs | None = None
-    skipped: tuple[Skipped, ...] = ()
+    gates: tuple[Gate, ...] = ()
 
 
 def set_apart(split: Split, seed: int) -> Planted:
@@ -38,17 +38,19 @@ def set_apart(split: Split, seed: int) -> Planted:
     Noise and patchwork are not like any natural record: beside one even a network that never saw them looks scarred.
     """
     ids = split.data.ids
-    planted = torch.tensor([ids[int(row)].startswith(PREFIX) for row in split.forget])
+    planted = torch.tensor([is_canary(ids[int(row)]) for row in split.forget])
     if not bool(planted.any()):
         return Planted(split)
     natural = replace(split, forget=split.forget[~planted])
     try:
-        inside, twins = canary_parts(split.data, 2 * sum(name.startswith(PREFIX) for name in ids), seed)
+        inside, twins = canary_parts(split.data, 2 * sum(map(is_canary, ids)), seed)
     except InputRefused as refusal:
         why = f"Their twins cannot be made again with seed {seed}: {refusal.cause}"
         if not len(natural.forget):
-            raise InputRefused(f"The request names canaries. {why}", "Give the seed of the training.") from refusal
-        return Planted(natural, skipped=(Skipped(what="canaries", why=why),))
+            remedy = "Give the seed of the training, or other ids to records that are no canaries."
+            raise InputRefused(f"The request names canaries. {why}", remedy) from refusal
+        says = f"{int(planted.sum())} of the forgotten records are canaries, and cannot be judged. {why}"
+        return Planted(natural, gates=(Gate(name="canaries judged", passed=False, says=says),))
     named = torch.isin(inside.rows, split.forget)
     pairs = inside.where(named), twins.where(named)
     return Planted(natural if len(natural.forget) else _beside(split, pairs[1]), pairs)

@@ -53,17 +53,19 @@ def clean_references(
     said: Callable[[nn.Module], Parts],
     judged: Mapping[str, tuple[nn.Module, Parts]],
     fingerprint: str,
+    gone: Tensor,
 ) -> References:
     """Refused are references of another split, those that know the records, and what is no other network at all.
 
-    `said` asks a network; `judged` are the networks under audit, by name, with what they said.
+    `said` asks a network; `judged` are the networks under audit, by name, with what they said; `gone` are the wholly
+    forgotten classes.
     """
     found, known = References(), dict(judged)
     for number, (network, split) in enumerate(given, 1):
         out = said(network)
         compared = compare(out["forget"], out["control"])
         why = _of_another_split(split, fingerprint) or _no_other(network, out, known)
-        gate = clean_reference(compared, out, verified=split is not None)
+        gate = clean_reference(compared, out, gone, verified=split is not None)
         found.add(number, network, compared, Gate(name=gate.name, passed=False, says=why) if why else gate)
         known[f"reference {number}"] = network, out
     return found

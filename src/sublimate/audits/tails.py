@@ -5,7 +5,7 @@ from __future__ import annotations
 import torch
 from torch import Tensor
 
-from ..inference import placements
+from ..randomness import stream
 from .epsilon import Epsilon, epsilon_bound
 from .outputs import Outputs
 from .population import SURE
@@ -17,11 +17,11 @@ LOW_RATES = (0.01, 0.001)
 NAMED = 0.01  # of its records: what a network that never saw a class may call by it at most
 
 
-def by_class(forget: Outputs, control: Outputs) -> tuple[Tensor, Tensor]:
+def by_class(forget: Outputs, control: Outputs, seed: int = 0) -> tuple[Tensor, Tensor]:
     """Each record's place by φ among all records of its class, 0 to 1; only classes that both groups show.
 
-    Both groups have the same share in what they are measured by, so records that are alike get places that are
-    alike, however few there are of a class and however the classes are mixed.
+    A rank among N is spread evenly over its N-th part of the way, by lot: where records are alike, their places are
+    drawn evenly from 0 to 1, however few there are of a class and however the classes are mixed.
     """
     forget, control = (
         one.where(torch.isin(one.labels, other.labels)) for one, other in ((forget, control), (control, forget))
@@ -30,14 +30,27 @@ def by_class(forget: Outputs, control: Outputs) -> tuple[Tensor, Tensor]:
     place_f, place_c = torch.empty_like(f), torch.empty_like(c)
     for k in control.labels.unique():
         mine, theirs = forget.labels == k, control.labels == k
-        everyone = torch.cat([f[mine], c[theirs]])
-        place_f[mine], place_c[theirs] = placements(f[mine], everyone), placements(c[theirs], everyone)
+        places = drawn_places(torch.cat([f[mine], c[theirs]]), stream(seed, "audit", "places", int(k)))
+        place_f[mine], place_c[theirs] = places[: int(mine.sum())], places[int(mine.sum()) :]
     return place_f, place_c
+
+
+def drawn_places(values: Tensor, generator: torch.Generator) -> Tensor:
+    """Rank / N of each value, less a part of 1 / N that is drawn; equals stand in an order that is drawn.
+
+    >>> drawn_places(torch.tensor([3.0, 1.0, 2.0]), stream(0)).mul(3).ceil()
+    tensor([3., 1., 2.], dtype=torch.float64)
+    """
+    n = len(values)
+    lots = torch.randperm(n, generator=generator)
+    rank = torch.empty(n, dtype=torch.double)
+    rank[lots[values[lots].argsort(stable=True)]] = torch.arange(1, n + 1, dtype=torch.double)
+    return (rank - torch.rand(n, dtype=torch.double, generator=generator)) / n
 
 
 def tail_tests(forget: Outputs, control: Outputs, seed: int) -> list[Test]:
     """Do a few records stand out although the crowd does not?  By confidence, above and below."""
-    f, c = by_class(forget, control)
+    f, c = by_class(forget, control, seed)
     tests = [_found_at(rate, f, c, below) for rate in LOW_RATES for below in (False, True)]
     if min(len(f), len(c)) >= 2:
         tests.append(_epsilon_test(epsilon_bound(f, c, SURE, seed)))

@@ -14,12 +14,13 @@ from .gates import (
     enough_records,
     fair_attack,
     fair_control,
+    members_seen,
     something_to_erase,
     still_works,
     tolerance,
 )
 from .harm import Parts
-from .population import SCORERS, Compared, Scorer, compare, population_tests
+from .population import ALPHA, SCORERS, Compared, Scorer, compare, population_tests
 from .result import Gate, Test
 from .statistics import detectable
 from .tails import class_tests, tail_tests
@@ -51,13 +52,15 @@ def look_at_crowd(
 ) -> Crowd:
     """Compare forgotten with never-seen records; `gone` are the wholly forgotten classes."""
     was, now = (compare(out["forget"], out["control"], scorers) for out in (before, after))
-    delta = tolerance(was)
+    delta, whole = tolerance(was), bool(torch.isin(after["forget"].labels, gone).all())
     gates = [
         fair_attack(after["control"].where(torch.isin(after["control"].labels, after["forget"].labels)), seed, scorers),
         fair_control(after["forget"], after["control"]),
+        # Of whole classes no record may be known, and it is asked directly whether they are.
+        *([] if whole else [members_seen(after["retain"], after["never"], scorers)]),
         still_works(before, after, gone),
         something_to_erase(was),
-        enough_records(delta or MOST_DELTA, now.null_se),
+        enough_records(delta or MOST_DELTA, now.null_se, len(scorers)),
     ]
     tests = [
         *population_tests(now, delta or MOST_DELTA),
@@ -65,4 +68,4 @@ def look_at_crowd(
         *tail_tests(after["forget"], after["control"], seed),
         *class_tests(after["never"], gone),
     ]
-    return Crowd(tests, gates, delta, detectable(now.null_se), was)
+    return Crowd(tests, gates, delta, detectable(now.null_se, alpha=ALPHA / len(scorers)), was)

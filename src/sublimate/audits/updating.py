@@ -11,17 +11,17 @@ import torch.nn.functional as F
 from torch import Tensor, nn
 
 from ..data.batches import Batch, Batches, Blank, Meter
-from ..errors import InputRefused
-from ..inference import confidence, device_of, predict, prepare
+from ..errors import InputRefused, UnlearningFailed
+from ..inference import answers, confidence, device_of, predict
 from ..loop import Loop
 from ..models.memory import channels_last
-from ..models.outputs import logits as as_logits
 from ..phase import Losses, Measured, Phase
 from ..randomness import guarded
 from ..splits import Part
 from .outputs import bounded
 
 BATCH, MOST_SHOWN = 32, 8  # records of a batch, and how many of them are shown ones at most
+ENOUGH_SHOWN = 10  # records of which a network that can learn has learned at least one
 LR, MOMENTUM, CLIP = 0.03, 0.9, 1.0  # hidden and never-seen classes part best here; the bound is against divergence
 EVERY, WATCHED = 2, 200  # updates from one look at the other forgotten records to the next, and at how many of them
 
@@ -74,6 +74,10 @@ class Plan:
     updates: int
     seed: int
 
+    def shown(self, count: int) -> Part:
+        """The forgotten records that an attack with so many shows."""
+        return Part(self.pool.data, self.pool.rows[:count], "forget")
+
 
 def standings(network: nn.Module, plan: Plan) -> tuple[Standing, Standing]:
     """Of the other forgotten records, and of control records."""
@@ -100,6 +104,7 @@ def attack(network: nn.Module, plan: Plan, shown: int, target: float, before: tu
         loop = Loop(student.train(), plan.seed, Meter(), checks=[{"iteration": 0} | watch()[0]])
         loop.run([replace(_phase(student, plan, shown, loop.meter), watch=watch, every=EVERY)])
     _check_moved(student, network)
+    _check_learned(student, plan, shown)
     others, control = zip(before, standings(student, plan), strict=True)
     return Attack(
         shown=shown,
@@ -117,17 +122,25 @@ def _check_moved(student: nn.Module, network: nn.Module) -> None:
         )
 
 
+def _check_learned(student: nn.Module, plan: Plan, shown: int) -> None:
+    """What is shown again and again is learned, unless something behind the weights forbids the answer."""
+    if shown >= ENOUGH_SHOWN and not bool(standing(student, plan.shown(shown)).right.any()):
+        raise UnlearningFailed(
+            f"After updates that show {shown} forgotten records, not one of them is called right.",
+            "Give a network whose weights alone make its answers.",
+        )
+
+
 def _phase(student: nn.Module, plan: Plan, shown: int, meter: Meter) -> Phase:
     few = min(shown, MOST_SHOWN)
-    known = Part(plan.pool.data, plan.pool.rows[:shown], "forget")
-    given = [(plan.retain, BATCH - few), *([(known, few)] if few else [])]
+    given = [(plan.retain, BATCH - few), *([(plan.shown(shown), few)] if few else [])]
     how: dict[str, Any] = {"seed": plan.seed, "meter": meter, "device": device_of(student), "cycle": True}
     sources = [Batches(part, size, fill=size, **how) for part, size in given]
 
     def step(turn: Batch) -> Losses:
         batches = [source.at(turn.t) for source in sources]
         x, y = torch.cat([b.x for b in batches]), torch.cat([b.y for b in batches])
-        loss = F.cross_entropy(bounded(as_logits(student(prepare(plan.retain, x)))), y)
+        loss = F.cross_entropy(bounded(answers(student, plan.retain, x)), y)
         if not loss.requires_grad:
             raise InputRefused(
                 "The network computes its answers without gradients, so it cannot be updated.",

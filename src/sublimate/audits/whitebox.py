@@ -11,6 +11,7 @@ from ..errors import InputRefused
 from ..inference import auc_by_class, predict
 from ..randomness import stream
 from ..splits import Part, Split
+from .outputs import FAR
 from .profile import forgotten_classes
 
 LEAST = 10  # records of a side: half of them teach the probe, the others are judged
@@ -107,7 +108,8 @@ def probe(found: Tensor, others: Tensor, found_groups: Tensor, others_groups: Te
     from sklearn.preprocessing import StandardScaler
 
     sizes = len(found), len(others)
-    x, groups = torch.cat([found, others]).double().nan_to_num(), torch.cat([found_groups, others_groups])
+    x = torch.cat([found, others]).double().nan_to_num(posinf=FAR, neginf=-FAR)
+    groups = torch.cat([found_groups, others_groups])
     member = torch.arange(sum(sizes)) < sizes[0]
     fit = torch.cat([torch.randperm(n, generator=stream(seed, "probe", n)) < n / 2 for n in sizes])
     head = make_pipeline(StandardScaler(), LogisticRegression(C=STRENGTH, max_iter=1000))

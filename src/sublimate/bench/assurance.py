@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Iterator
+from inspect import signature
 from typing import Any
 
 from torch import nn
@@ -58,7 +59,7 @@ def _sabotaged(p: Problem, original: nn.Module, chosen: Split, beside: Beside, s
 
 def _fooled(p: Problem, s: Sabotage, original: nn.Module, chosen: Split, beside: Beside, seed: int) -> Audit:
     """False evidence comes with a network that was merely trained on: the original itself would be told by its bits."""
-    options = {"recipe": recipe(p)} if s.attacks == "reference" else {}
+    options = {"recipe": recipe(p)} if "recipe" in signature(s.make).parameters else {}
     handed = s.make(original, chosen, seed, **options)
     shared: dict[str, Any] = {"original": original, "tier": 2, "seed": seed, "split": chosen, "reference": beside}
     if isinstance(handed, nn.Module):
@@ -80,5 +81,7 @@ def _told(found: Audit) -> Row:
         "telling": telling,
         "delta": found.delta,
         "n": found.n,
-        "auc": next((round(t.value, 4) for t in found.tests if t.name == "AUC, confidence" and t.value), None),
+        "auc": next(
+            (round(t.value, 4) for t in found.tests if t.name == "AUC, confidence" and t.value is not None), None
+        ),
     }

@@ -137,7 +137,7 @@ def _check_judges(network: Network, references: list[Network], chosen: Split, au
     if audited:
         from ..audits.auditing import images_at_tier_1
 
-        images_at_tier_1(chosen, seed=seed)
+        images_at_tier_1(chosen, seed=seed if network.canary_seed is None else network.canary_seed)
 
 
 def _unsaid(out: Path, network: Network) -> tuple[str, ...]:

@@ -37,16 +37,18 @@ def contaminated_reference(
     order = torch.randperm(len(given.forget), generator=stream(seed, "sabotage", "contaminate"))
     leaked = given.forget[order[: max(1, round(share * len(order)))]]
     rows = torch.cat([given.retain, leaked]).sort().values
-    return Reference(_trained(original, Part(given.data, rows, "retain"), seed, recipe), given.fingerprint)
+    return Reference(trained(original, Part(given.data, rows, "retain"), seed, recipe), given.fingerprint)
 
 
 def foreign_reference(original: nn.Module, given: Split, seed: int = 0, recipe: Recipe = RECIPES["fast"]) -> Reference:
     """An honest Retrain of another split: it saw all of the forgotten records."""
     other = elsewhere(given, torch.cat([given.retain, given.forget]), seed)
-    return Reference(_trained(original, other.retain_set, seed, recipe), other.fingerprint)
+    return Reference(trained(original, other.retain_set, seed, recipe), other.fingerprint)
 
 
-def _trained(original: nn.Module, part: Part, seed: int, recipe: Recipe) -> nn.Module:
+def trained(original: nn.Module, part: Part, seed: int, recipe: Recipe) -> nn.Module:
+    """A network of the same kind, trained on a part from random weights."""
+
     def fresh() -> nn.Module:
         network = copy.deepcopy(original)
         reset(network)

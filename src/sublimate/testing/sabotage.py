@@ -20,6 +20,7 @@ from ..errors import InputRefused, UnlearningFailed
 from ..inference import predict
 from ..randomness import stream
 from ..splits import Part, Split
+from ..training import RECIPES, Recipe
 from ..unlearn import method
 from . import evidence, wrappers
 from .evidence import Reference, Scorer
@@ -105,6 +106,12 @@ def last_layer(original: nn.Module, given: Split, seed: int = 0) -> nn.Module:
     return edited
 
 
+def trained_on_control(original: nn.Module, given: Split, seed: int = 0, recipe: Recipe = RECIPES["fast"]) -> nn.Module:
+    """A new network, trained on everything and on the control records: it knows both alike."""
+    rows = torch.cat([given.data.train, given.control])
+    return evidence.trained(original, Part(given.data, rows, "train"), seed, recipe)
+
+
 def finetune(original: nn.Module, given: Split, seed: int = 0) -> nn.Module:
     """One epoch on the retained records."""
     return _erased(original, given, "finetune", seed, epochs=1, retain=given.retain_set)
@@ -139,7 +146,7 @@ HIDING = (no_op, logit_mask, borrowed_answers, temperature, entropy_padding, cli
 _MAKERS: dict[Target, tuple[Callable[..., Handed], ...]] = {
     "model": (
         no_op, wrong_indices, logit_mask, borrowed_answers, temperature, entropy_padding, clipping, last_layer,
-        finetune, random_labels, ascent, *map(shaken, HIDING),
+        finetune, random_labels, ascent, trained_on_control, *map(shaken, HIDING),
     ),
     "reference": (evidence.contaminated_reference, evidence.foreign_reference),
     "control": (evidence.leaky_control, evidence.copied_control),

@@ -48,8 +48,9 @@ def check_network(model: nn.Module, part: Part) -> int:
     """The number of classes the network's head has; refuse what cannot run or what is no classifier."""
     if any(map(is_lazy, (*model.parameters(), *model.buffers()))):
         raise InputRefused("Some weights of the network have no shape yet.", "Run it once on a batch of its images.")
-    if name := non_finite(model):
-        raise InputRefused(f"The network has non-finite weights in {name}.", "Give a network that works.")
+    masks = {name for name, buffer in model.named_buffers() if not bool(buffer.isnan().any())}  # infinite on purpose
+    if wrong := sorted(non_finite(model) - masks):
+        raise InputRefused(f"The network has non-finite weights in {wrong[0]}.", "Give a network that works.")
     if not any(p.requires_grad for p in model.parameters()):
         raise InputRefused("All weights of the network are frozen.", "Set requires_grad on those that may change.")
     return outputs_for(model, part)
