@@ -298,3 +298,19 @@ def test_the_callers_network_comes_back_after_an_exception(toy):
         with pytest.raises(Injected):
             audit(model, original=model, split=replace(toy.split, data=Watch(toy.data, fail_at).data))
         assert looks(model) | {"weights": content(model)} == before
+
+
+@pytest.mark.parametrize("switch", [torch.no_grad, torch.inference_mode])
+def test_gradients_that_are_switched_off_make_no_difference(by_heart, switch):
+    honest, beside = by_heart.retrained[0], by_heart.retrained[1:]
+    with switch():
+        found = told(by_heart, honest, tier=2, reference=beside)
+    assert found.verdict == "PASS"
+
+
+def test_a_network_that_knows_the_control_too_is_not_passed(by_heart, learn):
+    """Forgotten and control records are alike to it; but so are those that were retained."""
+    everything = torch.cat([by_heart.data.train, by_heart.split.control])
+    found = told(by_heart, learn(by_heart.data, everything, 5), tier=2, reference=by_heart.retrained)
+    assert found.verdict != "PASS"
+    assert any(gate.name == "members seen" and not gate.passed for gate in found.gates)

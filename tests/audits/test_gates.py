@@ -11,6 +11,7 @@ from sublimate.audits.gates import (
     enough_records,
     fair_attack,
     fair_control,
+    members_seen,
     something_to_erase,
     still_works,
     tolerance,
@@ -105,7 +106,8 @@ def test_forgotten_classes_do_not_count_for_still_works():
 
 def test_enough_records_at_2_93_standard_errors():
     assert enough_records(0.0294, 0.01).passed and not enough_records(0.0292, 0.01).passed
-    assert "no leak smaller than |AUC − .5| = 0.028 is found" in enough_records(0.01, 0.01).says
+    assert "no leak smaller than |AUC − .5| = 0.028 is found" in enough_records(0.01, 0.01, scores=1).says
+    assert "no leak smaller than |AUC − .5| = 0.034 is found" in enough_records(0.01, 0.01).says  # five scores
     assert "no leak at all is found" in enough_records(0.01, 0.3).says
 
 
@@ -119,27 +121,27 @@ def test_the_smallest_leak_beside_a_thousand_never_seen_records(n, least):
 
 def test_a_reference_that_tells_is_refused(draw):
     clean = {"forget": draw(300, 0), "control": draw(300, 1), "retain": draw(50, 2)}
-    assert clean_reference(compare(clean["forget"], clean["control"]), clean).passed
+    assert clean_reference(compare(clean["forget"], clean["control"]), clean, NONE).passed
     saw = clean | {"forget": draw(300, 0, shift=1.0)}
-    gate = clean_reference(compare(saw["forget"], saw["control"]), saw)
+    gate = clean_reference(compare(saw["forget"], saw["control"]), saw, NONE)
     assert not gate.passed and gate.says.startswith("The reference is not clean")
 
 
 def test_a_reference_that_knows_the_records_less_is_a_yardstick(draw):
     out = {"forget": draw(300, 0, shift=-1.0), "control": draw(300, 1), "retain": draw(50, 2)}
-    gate = clean_reference(compare(out["forget"], out["control"]), out)
+    gate = clean_reference(compare(out["forget"], out["control"]), out, NONE)
     assert gate.passed and "of another kind: by confidence its AUC is 0.1" in gate.says
     # Surer of some class, but less sure of the label: that is not to know the record.
     mixed = compared(confidence=(0.2, 0.001), entropy=(0.8, 0.001))
-    assert clean_reference(mixed, out).passed
-    assert not clean_reference(compared(confidence=(0.5, 1.0), entropy=(0.8, 0.001)), out).passed
+    assert clean_reference(mixed, out, NONE).passed
+    assert not clean_reference(compared(confidence=(0.5, 1.0), entropy=(0.8, 0.001)), out, NONE).passed
 
 
 def test_a_reference_of_unknown_training_is_marked(draw):
     out = {"forget": draw(300, 0), "control": draw(300, 1), "retain": draw(50, 2)}
     found = compare(out["forget"], out["control"])
-    assert "Unverified" in clean_reference(found, out, verified=False).says
-    assert "Unverified" not in clean_reference(found, out).says
+    assert "Unverified" in clean_reference(found, out, NONE, verified=False).says
+    assert "Unverified" not in clean_reference(found, out, NONE).says
 
 
 def test_attacks_that_could_not_be_carried_out_close_a_gate():
@@ -151,10 +153,31 @@ def test_attacks_that_could_not_be_carried_out_close_a_gate():
 def test_a_reference_that_is_right_about_the_forgotten_records_belongs_to_another_split():
     out = {"forget": right(99, 100), "control": right(70, 100), "retain": right(99, 100)}
     # No score tells, but what it calls right does: 29 points of 100 against 100.
-    gate = clean_reference(compared(a=(0.5, 1.0)), out)
+    gate = clean_reference(compared(a=(0.5, 1.0)), out, NONE)
     assert not gate.passed
     assert (
         "99.0 % of the forgotten records right, 70.0 % of the never-seen ones and 99.0 % of the retained" in gate.says
     )
-    assert clean_reference(compared(a=(0.5, 1.0)), out | {"forget": right(75, 100)}).passed
-    assert clean_reference(compared(a=(0.5, 1.0)), out | {"forget": right(40, 100)}).passed  # no better, no alarm
+    assert clean_reference(compared(a=(0.5, 1.0)), out | {"forget": right(75, 100)}, NONE).passed
+    assert clean_reference(compared(a=(0.5, 1.0)), out | {"forget": right(40, 100)}, NONE).passed  # no better, no alarm
+
+
+def test_members_must_be_seen(draw):
+    never = draw(400, 1)
+    assert members_seen(draw(400, 0, shift=1.0), never).passed
+    for shift in (0.0, -1.0):  # as well known as never-seen ones, or less
+        gate = members_seen(draw(400, 0, shift=shift), never)
+        assert not gate.passed and "were trained on" in gate.says
+    strangers = draw(0, 2, labels=[0, 0]), draw(0, 3, labels=[1, 1])
+    assert not members_seen(*strangers).passed
+
+
+def test_a_reference_that_names_a_class_that_is_gone_is_not_clean():
+    """It knows forgotten and control records of the class alike: no comparison of the two tells."""
+    knows = {"forget": right(40, 50), "control": right(80, 100), "retain": right(50, 50, 1)}
+    alike = compared(confidence=(0.5, 1.0))
+    assert clean_reference(alike, knows, NONE).passed
+    gate = clean_reference(alike, knows, torch.tensor([0]))
+    assert not gate.passed and "still called by a forgotten class" in gate.says
+    never = knows | {"forget": right(0, 50), "control": right(0, 100)}
+    assert clean_reference(alike, never, torch.tensor([0])).passed

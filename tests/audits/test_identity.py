@@ -119,3 +119,17 @@ def test_names_that_end_alike_are_not_mixed_up():
     wrapped.inner = copy.deepcopy(original)
     assert identical(original, original).untouched and identical(wrapped, original).untouched
     assert len(identical(nested(2), original).changed) == 4  # block.conv of the one is as conv of the other
+
+
+def test_an_original_inside_a_wrapper_hides_nothing():
+    original = network()
+    for erased in (copy.deepcopy(original), Masked(copy.deepcopy(original), 0)):
+        for before in (original, Masked(original, 1)):
+            found = identical(erased, before)
+            assert found.untouched and found.numbers_same == found.numbers == 629
+
+
+def test_a_network_that_is_nothing_but_a_head_was_not_changed_there_alone():
+    original, other = (nn.Sequential(nn.Flatten(), nn.Linear(4, 3)) for _ in range(2))
+    found = identical(other, original)
+    assert set(found.changed) == {"1.weight", "1.bias"} and not found.last_layer_only and not found.untouched

@@ -6,6 +6,7 @@ import pytest
 import torch
 from torch import nn
 
+from sublimate.audits import updating
 from sublimate.audits.relearning import relearning
 from sublimate.audits.updating import BATCH, Attack, Standing
 from sublimate.data import load
@@ -56,7 +57,8 @@ def test_gain_by_hand():
     assert found.gain == pytest.approx(50.0)  # 10 → 80, 10 → 30
 
 
-def test_each_attack_is_shown_so_many_records_and_the_rest_is_retained():
+def test_each_attack_is_shown_so_many_records_and_the_rest_is_retained(monkeypatch):
+    monkeypatch.setattr(updating, "ENOUGH_SHOWN", 99)  # the spy cannot learn them
     s, found, batches = spied("class:b", shown=(0, 1, 5, 10), updates=80)
     assert [a.shown for a in found.erased] == [0, 1, 5, 10] and [a.updates for a in found.erased] == [20] * 4
     forget, retain, before = set(s.forget.tolist()), set(s.retain.tolist()), set()
@@ -175,3 +177,11 @@ def test_a_last_layer_edit_is_revived_sooner_than_an_unknown_class(digits):
     assert hidden.others[1].phi.median() > unknown.others[1].phi.median() + 2
     assert hidden.updates_to_target is not None and hidden.updates_to_target % 2 == 0
     assert hidden.updates_to_target < (unknown.updates_to_target or 41)
+
+
+def test_a_class_that_cannot_be_learned_is_an_attack_that_could_not_be_carried_out(toy):
+    """Behind a mask no update can make the network name the class: that it never comes back shows nothing."""
+    chosen = split(toy.data, f"class:{toy.data.classes[1]}")
+    found = relearning(Masked(toy.model), toy.model, chosen, shown=(0, 10), updates=20)
+    assert [attack.shown for attack in found.erased] == [0]
+    assert len(found.failed) == 1 and "not one of them is called right" in found.failed[0]

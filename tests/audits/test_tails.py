@@ -7,7 +7,8 @@ import torch
 
 from sublimate.audits.outputs import Outputs
 from sublimate.audits.proportions import clopper_pearson
-from sublimate.audits.tails import by_class, class_tests, tail_tests
+from sublimate.audits.tails import by_class, class_tests, drawn_places, tail_tests
+from sublimate.randomness import stream
 
 
 def said(phi, labels=None):
@@ -17,9 +18,10 @@ def said(phi, labels=None):
 
 
 def test_places_by_hand():
-    # Class 0 holds 1, 2, 2, 7: shares below them, itself and ties half: .5, 2, 2, 3.5 of 4.  Class 1 holds 5, 6.
-    f, c = by_class(said([2.0, 7.0, 5.0], [0, 0, 1]), said([1.0, 2.0, 6.0], [0, 0, 1]))
-    assert f.tolist() == [0.5, 0.875, 0.25] and c.tolist() == [0.125, 0.5, 0.75]
+    # Class 0 holds 1, 2, 3, 7, each a quarter of the way; class 1 holds 5 and 6, each a half.
+    f, c = by_class(said([3.0, 7.0, 5.0], [0, 0, 1]), said([1.0, 2.0, 6.0], [0, 0, 1]))
+    quarters = [f[0] * 4, f[1] * 4, c[0] * 4, c[1] * 4]
+    assert [math.ceil(q) for q in quarters] == [3, 4, 1, 2] and [math.ceil(h) for h in (f[2] * 2, c[2] * 2)] == [1, 2]
 
 
 def test_classes_of_one_side_are_left_out():
@@ -108,3 +110,20 @@ def test_no_bound_is_said_to_show_something(draw):
     equal, apart = (tail_tests(draw(200, 0, shift=by), draw(200, 1), 0)[-1] for by in (0.0, 3.0))
     assert equal.value == 0 and equal.detail["says"] == "by confidence no threshold is shown to tell records apart."
     assert apart.value > 0 and f"ε ≥ {apart.value:.2g}" in apart.detail["says"]
+
+
+def test_a_large_class_among_many_small_ones_is_no_alarm(draw):
+    """600 forgotten records of one class and one of each of 99; ten never-seen ones of each."""
+    alarms = 0
+    for seed in range(30):
+        mine = torch.cat([torch.zeros(600, dtype=torch.long), torch.arange(1, 100)])
+        forget = draw(0, 2 * seed, classes=100, labels=mine)
+        control = draw(0, 2 * seed + 1, classes=100, labels=torch.arange(1000) % 100)
+        alarms += tail_tests(forget, control, seed)[-1].outcome == "different"
+    assert alarms <= 1
+
+
+def test_equals_take_places_by_lot_and_all_of_the_way():
+    places = drawn_places(torch.zeros(20000), stream(0))
+    assert len(places.unique()) == 20000 and float(places.min()) >= 0 and float(places.max()) < 1
+    assert float(places[:10000].mean()) == pytest.approx(0.5, abs=0.02)

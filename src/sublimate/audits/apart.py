@@ -10,7 +10,7 @@ from .intervals import null_se
 from .outputs import Outputs
 from .population import SCORERS, SURE, Scorer
 from .result import Test
-from .statistics import holm
+from .statistics import NORMAL, holm
 
 APART = "Classes apart, "  # how the names of these tests begin
 LEAST = 10  # records of either side: with fewer the normal law of an AUC is not good enough
@@ -46,16 +46,17 @@ def class_aucs(score: Scorer, forget: Outputs, control: Outputs) -> list[ClassAu
 def p_apart(found: Sequence[ClassAuc], delta: float) -> float:
     """p-value of "no class lies further than δ from one half", by Q = Σ z² of those that do.
 
-    At worst every class lies at δ; half of them, by chance, then beyond it, so Q is χ² with a number of degrees of
-    freedom that is itself drawn: as many heads as k coins show.
+    At worst every class lies at δ, and is found beyond it (on that side, or on the other where δ is small) with a
+    chance of one half or more.  So Q is χ² with degrees of freedom that are themselves drawn: the heads of k coins.
 
     >>> round(p_apart([ClassAuc(0, 50, 50, 0.67, 0.06), ClassAuc(1, 50, 50, 0.33, 0.06)], 0.05), 4)
-    0.0273
+    0.0078
     """
     from scipy.stats import binom, chi2  # type: ignore[import-untyped, unused-ignore]
 
     q, k = _q(found, delta), len(found)
-    return float(sum(binom.pmf(heads, k, 0.5) * chi2.sf(q, heads) for heads in range(1, k + 1))) if q else 1.0
+    coin = 0.5 + NORMAL.cdf(-2 * delta / max(one.null_se for one in found))
+    return float(sum(binom.pmf(heads, k, coin) * chi2.sf(q, heads) for heads in range(1, k + 1))) if q else 1.0
 
 
 def _q(found: Sequence[ClassAuc], delta: float) -> float:

@@ -131,7 +131,7 @@ def clean_reference(compared: Compared, out: Parts, gone: Tensor, verified: bool
         f, c, r = (accuracy(out[name].z, out[name].labels) for name in ("forget", "control", "retain"))
         says = f"The reference is not clean: it calls {f:.1f} % of the forgotten records right, {c:.1f} % of the "
         says += f"never-seen ones and {r:.1f} % of the retained ones. It may belong to another split."
-    known = [test for test in class_tests(out["never"], gone) if test.outcome == "different"]
+    known = [test for test in class_tests(out["control"], gone) if test.outcome == "different"]
     if known:
         says = f"The reference is not clean: {known[0].detail['says']}"
     if not verified:
