@@ -7,6 +7,7 @@ import torch
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
+from sublimate.audits.intervals import null_se
 from sublimate.audits.population import SCORERS, on_clean
 from sublimate.audits.tier1 import look_at_crowd
 from sublimate.audits.verdict import decide
@@ -141,10 +142,10 @@ def test_tests_and_gates_of_a_crowd(draw_crowd):
     before, after = draw_crowd(300, 500, shift=2.0), draw_crowd(300, 500, 7)
     found = look_at_crowd(before, after, NONE)
     assert [gate.name for gate in found.gates] == [
-        "fair attack", "fair control", "still works", "something to erase", "enough records",
+        "fair attack", "fair control", "members seen", "still works", "something to erase", "enough records",
     ]  # fmt: skip
     assert [test.name.split(",")[0] for test in found.tests] == ["AUC"] * 5 + ["Classes apart"] * 5 + [
         "found at 1.0% false alarms", "found at 1.0% false alarms", "found at 0.1% false alarms",
         "found at 0.1% false alarms", "ε",
     ]  # fmt: skip
-    assert found.delta == 0.05 and 0.05 < found.detectable < 0.07
+    assert found.delta == 0.05 and found.detectable == pytest.approx(3.4174 * null_se(300, 500), rel=0.1)  # α / 5
