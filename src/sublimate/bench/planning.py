@@ -78,9 +78,24 @@ def _rows(
 
 
 def _planned(experiment: Experiment, edition: EditionName, setting: Setting, bed: Bed, method: Method) -> Planned:
-    case = bed.case
-    chosen = values(method, case, edition, experiment.folder)
-    row = {
+    chosen = values(method, bed.case, edition, experiment.folder)
+    scored = experiment.kind == "scores"
+    return Planned(
+        row=declared_row(experiment, edition, setting, bed, method),
+        steps=_scored(bed, chosen, method.audited)
+        if scored
+        else {experiment.kind: _shown(experiment, edition, bed, chosen)},
+        reference=_looked(bed, bed.retrain, "retrain", "all") if scored and bed.retrain else None,
+        epochs=_epochs(bed.case) if method.name == "retrain" else None,
+    )
+
+
+def declared_row(
+    experiment: Experiment, edition: EditionName, setting: Setting, bed: Bed, method: Method
+) -> dict[str, Any]:
+    """A row as far as the file says it."""
+    case, chosen = bed.case, values(method, bed.case, edition, experiment.folder)
+    return {
         "kind": experiment.kind,
         "experiment": experiment.id,
         "edition": edition,
@@ -95,15 +110,6 @@ def _planned(experiment: Experiment, edition: EditionName, setting: Setting, bed
         "seeds": bed.seeds,
         "command": command(bed, chosen),
     }
-    scored = experiment.kind == "scores"
-    return Planned(
-        row=row,
-        steps=_scored(bed, chosen, method.audited)
-        if scored
-        else {experiment.kind: _shown(experiment, edition, bed, chosen)},
-        reference=_looked(bed, bed.retrain, "retrain", "all") if scored and bed.retrain else None,
-        epochs=_epochs(case) if method.name == "retrain" else None,
-    )
 
 
 def _scored(bed: Bed, chosen: Values, audited: bool) -> dict[str, Step]:
