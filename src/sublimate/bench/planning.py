@@ -160,7 +160,27 @@ def _epochs(case: Case) -> int:
     return find_recipe(case.recipe, epochs=case.epochs).epochs
 
 
+def named(text: str, experiments: Iterable[Experiment]) -> list[str]:
+    """Methods and labels in a text with commas between; a label may have commas too, so the longest known one counts.
+
+    >>> from .experiments import find
+    >>> named("siamese, Finetune, 100,Retrain", find("budget/cifar10"))
+    ['siamese', 'Finetune, 100', 'Retrain']
+    """
+    known, left, found = _names(experiments), text.split(","), list[str]()
+    while left:
+        heads = [",".join(left[:size]).strip() for size in range(len(left), 0, -1)]
+        head = next((head for head in heads if head in known), heads[-1])
+        found.append(head)
+        left = left[len(heads) - heads.index(head) :]
+    return [name for name in found if name]
+
+
+def _names(experiments: Iterable[Experiment]) -> dict[str, None]:
+    return dict.fromkeys(name for e in experiments for m in e.methods for name in (m.name, m.label))
+
+
 def _check_names(only: Collection[str], experiments: Iterable[Experiment]) -> None:
-    known = dict.fromkeys(name for e in experiments for m in e.methods for name in (m.name, m.label))
+    known = _names(experiments)
     if wrong := [name for name in only if name not in known]:
         raise unknown(UsageError, "method of these experiments", wrong, known)
