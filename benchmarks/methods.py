@@ -23,6 +23,8 @@ from typing import Any
 
 from tables import RESULTS, Row, gathered, make, publish
 
+from sublimate import training
+from sublimate.audits import evaluation
 from sublimate.bench import analysis
 from sublimate.bench import steps as does
 from sublimate.files import sha256
@@ -100,8 +102,8 @@ def declared(name: str, only: list[str], presets: list[Path]) -> Iterator[tuple[
                     continue
                 label = {"scenario": scenario, "method": method, "seed": seed}
                 named = f"score {scenario} {method} {seed}"
-                parameters = {"on": on, "few": "all"}  # all that is retained: the figures do not depend on it
-                yield label, Step(name=named, function=analysis.look, parameters=parameters, needs=(step,))
+                # All that is retained: the figures do not depend on it.
+                yield label, replace(_step(named, analysis.look, on=on, few="all"), needs=(step,))
 
 
 def _networks(table: Table, on: Row, scenario: str, presets: list[Path]) -> Iterator[tuple[str, Step]]:
@@ -157,7 +159,22 @@ def _original(table: Table, seed: int) -> Step:
 
 
 def _step(name: str, function: Any, **parameters: Any) -> Step:
-    return Step(name=name, function=function, parameters=parameters)
+    version = _raised(_revisions(function, parameters.get("method")))
+    return Step(name=name, function=function, parameters=parameters, version=version)
+
+
+def _revisions(function: Any, method: str | None) -> dict[str, str]:
+    """Of the code behind a step."""
+    if function is analysis.look:
+        return {"evaluation": evaluation.REVISION, "analysis": analysis.REVISION}
+    if function is does.given:
+        return {}
+    return {"training": training.REVISION, "method": METHODS[method].revision if method else ""}
+
+
+def _raised(revisions: dict[str, str]) -> str:
+    """The revisions that are not the first: published rows were made when all were, and keep their keys."""
+    return ", ".join(["1", *(f"{of} {revision}" for of, revision in revisions.items() if revision not in ("", "1"))])
 
 
 def told(look: Row) -> list[Row]:

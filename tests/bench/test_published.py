@@ -30,3 +30,27 @@ def test_published_networks_that_no_method_touched_keep_their_keys(methods) -> N
     kept = {row["key"] for row in rows if row["method"] in ("original", "retrain")}
     assert len(kept) == 18  # two networks, three scenarios, three seeds
     assert kept <= {step.key for _, step in methods.declared("fashion-mini", ["original", "retrain"], [])}
+
+
+@pytest.mark.parametrize(
+    ("revision", "others"),
+    [
+        ("methods.training.REVISION", {"original", "retrain", "finetune", "sisa"}),
+        ("methods.evaluation.REVISION", set()),
+        ("methods.analysis.REVISION", set()),
+        ("sublimate.unlearn.sisa.Sisa.revision", {"sisa"}),
+    ],
+)
+def test_other_code_behind_a_row_is_another_key(methods, revision: str, others: set[str], monkeypatch) -> None:
+    def keys() -> dict[str, tuple[str, str]]:
+        """Of figures, and of the network."""
+        rows = methods.declared("fashion-mini", ["original", "retrain", "finetune", "sisa"], [])
+        return {f"{row['method']} {row['scenario']} {row['seed']}": (s.key, s.needs[0].key) for row, s in rows}
+
+    before = keys()
+    monkeypatch.setattr(revision, "next")
+    after = keys()
+    networks = {name.split()[0] for name in before if before[name][1] != after[name][1]}
+    figures = {name.split()[0] for name in before if before[name][0] != after[name][0]}
+    assert networks == others
+    assert figures == (others or {"original", "retrain", "finetune", "sisa"})

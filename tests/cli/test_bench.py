@@ -113,6 +113,21 @@ def test_the_price_before_it_starts(call, own):
     assert "on one core here" in " ".join(out.split())
 
 
+@pytest.mark.parametrize(
+    ("only", "rows"),
+    [("Finetune, 100", 1), ("original,Finetune, 100,SCRUB, all", 3), ("finetune", 3), (" , Retrain,", 1), ("", 17)],
+)
+def test_labels_with_commas_can_be_named(only, rows, call, tmp_path, monkeypatch):
+    monkeypatch.setenv("SUBLIMATE_CACHE", str(tmp_path))
+    code, out, _ = call("bench", "budget/cifar10", "--only", only, "--seeds", "1", "--dry-run", "--json")
+    assert (code, json.loads(out)["rows"]) == (0, rows)
+
+
+def test_of_labels_with_commas_the_wrong_part_is_told(call):
+    code, _, err = call("bench", "budget/cifar10", "--only", "Finetune, 100,Finetune, 7", "--dry-run")
+    assert code == 2 and "method of these experiments 'Finetune'" in " ".join(err.split())
+
+
 def test_an_experiment_of_ones_own_from_run_to_page(call, own):
     code, out, err = call("bench", "own.toml", "--seeds", "1")
     assert code == 0, err

@@ -7,12 +7,15 @@ from typing import Annotated, Literal
 
 from pydantic import AfterValidator, BaseModel, ConfigDict, Field
 
+from ..files import sha256
+
 EditionName = Literal["smoke", "cpu", "paper"]
 Kind = Literal["scores", "curve", "kl", "tsne"]
 Scenario = Literal["full-class", "sub-class", "random", "records"]
 Measure = Literal[
     "acc_dr", "acc_df", "ta_dr", "ta_df", "ta", "mia", "auc", "js", "kl_dr", "kl_df", "spread_dr", "spread_df"
 ]
+LONGEST = 60  # letters of a text in a file name
 EDITIONS: tuple[EditionName, ...] = ("smoke", "cpu", "paper")
 
 
@@ -43,6 +46,16 @@ def file_name(experiment: str) -> str:
     plain = experiment.replace("/", "-")
     at = max(experiment.find("/"), 0)
     return plain if at == max(plain.rfind("-"), 0) else f"{plain}+{at}"
+
+
+def safe_name(text: str) -> str:
+    """Any text as a part of a file name: short, in one folder; a digest tells apart what else would look the same.
+
+    >>> safe_name("he-resnet8"), safe_name("../Two.npz"), safe_name("../two.npz")
+    ('he-resnet8', '..-two.npz-2bf366ce', '..-two.npz-d3007388')
+    """
+    plain = re.sub(r"[^a-z0-9._-]+", "-", text.lower())[:LONGEST]
+    return plain if plain == text else f"{plain}-{sha256(text.encode())[:8]}"
 
 
 Id = Annotated[str, Field(max_length=80), AfterValidator(_an_id)]

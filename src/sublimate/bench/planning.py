@@ -78,9 +78,24 @@ def _rows(
 
 
 def _planned(experiment: Experiment, edition: EditionName, setting: Setting, bed: Bed, method: Method) -> Planned:
-    case = bed.case
-    chosen = values(method, case, edition, experiment.folder)
-    row = {
+    chosen = values(method, bed.case, edition, experiment.folder)
+    scored = experiment.kind == "scores"
+    return Planned(
+        row=declared_row(experiment, edition, setting, bed, method),
+        steps=_scored(bed, chosen, method.audited)
+        if scored
+        else {experiment.kind: _shown(experiment, edition, bed, chosen)},
+        reference=_looked(bed, bed.retrain, "retrain", "all") if scored and bed.retrain else None,
+        epochs=_epochs(bed.case) if method.name == "retrain" else None,
+    )
+
+
+def declared_row(
+    experiment: Experiment, edition: EditionName, setting: Setting, bed: Bed, method: Method
+) -> dict[str, Any]:
+    """A row as far as the file says it."""
+    case, chosen = bed.case, values(method, bed.case, edition, experiment.folder)
+    return {
         "kind": experiment.kind,
         "experiment": experiment.id,
         "edition": edition,
@@ -95,15 +110,6 @@ def _planned(experiment: Experiment, edition: EditionName, setting: Setting, bed
         "seeds": bed.seeds,
         "command": command(bed, chosen),
     }
-    scored = experiment.kind == "scores"
-    return Planned(
-        row=row,
-        steps=_scored(bed, chosen, method.audited)
-        if scored
-        else {experiment.kind: _shown(experiment, edition, bed, chosen)},
-        reference=_looked(bed, bed.retrain, "retrain", "all") if scored and bed.retrain else None,
-        epochs=_epochs(case) if method.name == "retrain" else None,
-    )
 
 
 def _scored(bed: Bed, chosen: Values, audited: bool) -> dict[str, Step]:
@@ -154,7 +160,27 @@ def _epochs(case: Case) -> int:
     return find_recipe(case.recipe, epochs=case.epochs).epochs
 
 
+def named(text: str, experiments: Iterable[Experiment]) -> list[str]:
+    """Methods and labels in a text with commas between; a label may have commas too, so the longest known one counts.
+
+    >>> from .experiments import find
+    >>> named("siamese, Finetune, 100,Retrain", find("budget/cifar10"))
+    ['siamese', 'Finetune, 100', 'Retrain']
+    """
+    known, left, found = _names(experiments), text.split(","), list[str]()
+    while left:
+        heads = [",".join(left[:size]).strip() for size in range(len(left), 0, -1)]
+        head = next((head for head in heads if head in known), heads[-1])
+        found.append(head)
+        left = left[len(heads) - heads.index(head) :]
+    return [name for name in found if name]
+
+
+def _names(experiments: Iterable[Experiment]) -> dict[str, None]:
+    return dict.fromkeys(name for e in experiments for m in e.methods for name in (m.name, m.label))
+
+
 def _check_names(only: Collection[str], experiments: Iterable[Experiment]) -> None:
-    known = dict.fromkeys(name for e in experiments for m in e.methods for name in (m.name, m.label))
+    known = _names(experiments)
     if wrong := [name for name in only if name not in known]:
         raise unknown(UsageError, "method of these experiments", wrong, known)

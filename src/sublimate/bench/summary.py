@@ -55,6 +55,8 @@ def _block(where: Where, rows: list[Row], clocks: list[Timing], experiment: Expe
 def _line(rows: list[Row], experiment: Experiment, seconds: float | None, retrain: float | None) -> Line:
     first, goal = rows[0], rows[0].method == "retrain"
     timed = seconds if experiment.kind == "scores" else None  # else they are not those of what the line shows
+    failed = tuple(sorted(row.failed for row in rows if row.failed is not None))
+    compared = first.method != "original" and not failed  # who broke off is not fast
     judged = Counter(row.audit.verdict for row in rows if row.audit)
     return Line(
         label=first.label,
@@ -63,13 +65,13 @@ def _line(rows: list[Row], experiment: Experiment, seconds: float | None, retrai
         options=first.options,
         epoch=first.epoch,
         seeds=len(rows),
-        failed=tuple(sorted(row.failed for row in rows if row.failed is not None)),
+        failed=failed,
         cells={measure: _cell(rows, measure, experiment) for measure in experiment.measures},
         auc=_over(rows, lambda row: row.figures.get("auc")),
         average_gap=None if goal else _over(rows, lambda row: row.average_gap),
         tow=None if goal else _over(rows, lambda row: row.tow),
         seconds=timed,
-        efficiency=retrain / timed if retrain and timed and first.method != "original" else None,
+        efficiency=retrain / timed if retrain and timed and compared else None,
         samples=median(read) if (read := _values(rows, lambda row: row.figures.get("samples"))) else None,
         verdicts={verdict: judged[verdict] for verdict in ("PASS", "FAIL", "INCONCLUSIVE") if judged[verdict]},
     )

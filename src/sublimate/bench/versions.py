@@ -39,4 +39,6 @@ def version(function: Callable[..., Any], parameters: Mapping[str, Any], data: s
     if method:
         found["defaults"] = make(method).options()
         found["rules"] = find(method).revision + (RULES if method == "siamese" else "")
+        if parameters["preset"] == "paper" and (authors := find(method).card.authors):
+            found["authors"] = dict(authors)
     return json.dumps(found, sort_keys=True)

@@ -48,11 +48,11 @@ def run(
     if experiment is None:
         raise UsageError("No experiment is named.", "Give an id (--list shows them), all, or a TOML file.")
     from ..bench.experiments import find
-    from ..bench.planning import plan
+    from ..bench.planning import named, plan
     from ..bench.running import left
 
     wanted, chosen = find(experiment), _edition(edition)
-    methods = [name.strip() for name in only.split(",") if name.strip()]
+    methods = named(only, wanted)
     ui = _start(device, threads, json, quiet, elsewhere=cluster not in (None, "local"))
     folder = out or Path("results") / chosen
     planned = left(plan(wanted, chosen, seeds, methods, threads, seed), folder)

@@ -10,6 +10,7 @@ import matplotlib
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
+from picked import only, picture_of
 
 from sublimate.bench.experiments import parse
 from sublimate.bench.kinds import file_name
@@ -17,26 +18,11 @@ from sublimate.bench.results import Results
 from sublimate.report.bench.figures.gaps import _unbeaten
 from sublimate.report.bench.figures.labels import beside
 from sublimate.report.bench.figures.looks import looks
-from sublimate.report.bench.figures.picture import GREY, Axis, Picture, fold, folded_axis, log_axis, short
+from sublimate.report.bench.figures.picture import GREY, Axis, fold, folded_axis, log_axis, short
 from sublimate.report.bench.figures.printing import printed
 from sublimate.report.bench.figures.saving import figures, pictures, save
 
 distances = st.floats(-100, 100)
-
-
-def only(results: Results, *ids: str) -> Results:
-    """The results of some experiments."""
-    return Results(
-        rows=tuple(row for row in results.rows if row.experiment in ids),
-        timings=tuple(timing for timing in results.timings if timing.experiment in ids),
-        points=tuple(cloud for cloud in results.points if cloud.experiment in ids),
-        experiments={id: one for id, one in results.experiments.items() if id in ids},
-    )
-
-
-def picture_of(results: Results, name: str) -> Picture:
-    (found,) = [picture for picture in pictures(results) if picture.name == name]
-    return found
 
 
 def test_every_kind_of_result_has_its_figures(made_results):
@@ -45,7 +31,8 @@ def test_every_kind_of_result_has_its_figures(made_results):
         "sub-class-cifar10-gaps", "sub-class-cifar10-cost", "random-cifar10-gaps", "random-cifar10-cost",
         "full-class-cifar100-gaps", "full-class-cifar100-cost", "runtime-seconds", "ablation-concentration-curves",
         "ablation-terms-terms", "ablation-views-before-after", "budget-cifar10-budget",
-        "trajectory-cifar10-trajectory", "analysis-kl-kl", "analysis-tsne-retrain", "analysis-tsne-siamese",
+        "trajectory-cifar10-trajectory", "analysis-kl-kl", "analysis-tsne-retrain-386cffe6",
+        "analysis-tsne-siamese-bac1b671",
     ]  # fmt: skip
 
 
@@ -154,7 +141,7 @@ def test_ways_start_at_the_original_and_yardsticks_lie_above(made_results):
 
 
 def test_clouds_stand_by_scenario_and_views(made_results):
-    picture = picture_of(made_results, "analysis-tsne-retrain")
+    picture = picture_of(made_results, "analysis-tsne-retrain-386cffe6")
     assert [[panel.title for panel in row] for row in picture.grid][1] == [
         "sub-class, simple", "sub-class, contrastive", "sub-class, cutout",
     ]  # fmt: skip
@@ -231,7 +218,7 @@ def test_figures_are_free_of_pyplot_and_have_their_names(made_results):
 
 
 def test_panels_that_are_missing_leave_their_place_empty(made_results):
-    picture = picture_of(made_results, "analysis-tsne-retrain")
+    picture = picture_of(made_results, "analysis-tsne-retrain-386cffe6")
     ragged = replace(picture, grid=[picture.grid[0], picture.grid[1][:1]])
     shown = [ax.get_visible() for ax in printed(ragged).axes]
     assert shown == [True, True, True, True, False, False]

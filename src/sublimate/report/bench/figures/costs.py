@@ -7,12 +7,12 @@ from collections.abc import Callable, Iterator, Sequence
 from ....bench.kinds import file_name
 from ....bench.lines import YARDSTICKS, Block, Estimate, Line, Summary
 from ..digits import HEADS
-from .looks import Looks, ends, is_ours, told_apart
+from .looks import BROKEN, Looks, ends, is_ours, listed_name, told_apart
 from .picture import ACCENT, GREY, Axis, Goal, Look, Marks, Panel, Picture, fold, folded_axis, listed_axis
 
 
 def runtime_pictures(summary: Summary, looks: Looks) -> Iterator[Picture]:
-    """Bars of seconds, one panel per setting, the fastest on top."""
+    """Bars of seconds, one panel per setting, the fastest on top, failed ones at the bottom."""
     names = told_apart([block.where for block in summary.blocks])
     panels = [_bars(block, names[block.where]) for block in summary.blocks if any(line.seconds for line in block.lines)]
     if panels:
@@ -21,25 +21,26 @@ def runtime_pictures(summary: Summary, looks: Looks) -> Iterator[Picture]:
             experiment=summary.experiment.id,
             title="Run time",
             words="Seconds of the method alone, evaluation not counted; behind the bar, how many times faster than "
-            "Retrain it is. Shorter is cheaper, and says nothing of how well it erases.",
+            "Retrain it is. Shorter is cheaper, and says nothing of how well it erases. Methods that failed are at the "
+            "bottom: how soon they broke off is no speed.",
             grid=[panels],
         )
 
 
 def _bars(block: Block, title: str) -> Panel:
-    timed = {line.label: line.seconds for line in block.lines if line.seconds}
-    labels = sorted(timed, key=lambda label: timed[label])
-    lines = {line.label: line for line in block.lines}
-    most = max(timed.values())
+    timed = [(line.seconds, line) for line in block.lines if line.seconds]
+    timed.sort(key=lambda own: (bool(own[1].failed), own[0]))
+    names = [listed_name(line) for _, line in timed]
     marks = [
         Marks(
-            name="", x=[timed[label]], y=[place], bars=True, look=Look(colour=_colour(lines[label])),
-            written=[_time(lines[label])], sides=["right"], says=[f"{label}: {timed[label]:,.1f} s"],
+            name="", x=[seconds], y=[place], bars=True, look=BROKEN if line.failed else Look(colour=_colour(line)),
+            written=[_time(line)], sides=["right"], says=[f"{names[place]}: {seconds:,.1f} s"],
         )
-        for place, label in enumerate(labels)
+        for place, (seconds, line) in enumerate(timed)
     ]  # fmt: skip
+    most = max(seconds for seconds, _ in timed)
     x = Axis(span=(0, 1.45 * most), shown=False, grid=False)  # the numbers stand behind the bars
-    return Panel(title=title, marks=marks, x=x, y=listed_axis(labels), rows=len(labels))
+    return Panel(title=title, marks=marks, x=x, y=listed_axis(names), rows=len(names))
 
 
 def _colour(line: Line) -> str:
@@ -67,7 +68,7 @@ def budget_pictures(summary: Summary, looks: Looks) -> Iterator[Picture]:
         title="How many retained records are needed",
         words="From left to right a method may read more of the records that stay. Above: average points from "
         "Retrain, lower is better. Below: test accuracy on what stays, the level line is Retrain’s. Upright lines are "
-        "95 % intervals over seeds.",
+        "95 % intervals over seeds, crosses are runs that failed.",
         grid=rows,
         legend=len({line.method for block in blocks for line in block.lines} - set(YARDSTICKS)) > 1,
     )
@@ -96,30 +97,42 @@ def _kept(block: Block, looks: Looks, title: str) -> Panel:
 def _per_method(
     block: Block, figure: Callable[[Line], Estimate | None], looks: Looks, scale: Callable[[float], float]
 ) -> list[Marks]:
-    """One line for every method, over the budgets."""
+    """One line for every method, over the budgets; runs that failed are no part of it."""
     places = {few: place for place, few in enumerate(_budgets(block))}
     found = [
         (line, places[line.few], value)
         for line in block.lines
         if line.few is not None and line.method not in YARDSTICKS and (value := figure(line))
     ]
-    return [
-        _over_budgets(sorted((own for own in found if own[0].method == method), key=lambda own: own[1]), looks, scale)
-        for method in dict.fromkeys(line.method for line, _, _ in found)
+    found.sort(key=lambda one: one[1])
+    firsts = {line.method: line for line, _, _ in reversed(found)}
+    joined = [
+        _over_budgets(own, scale, _variant(firsts[method]), looks[firsts[method].label])
+        for method in dict.fromkeys(line.method for line in block.lines)
+        if (own := [one for one in found if one[0].method == method and not one[0].failed])
     ]
+    broken = [one for one in found if one[0].failed]
+    return [*joined, *([_over_budgets(broken, scale, "", BROKEN)] if broken else [])]
 
 
-def _over_budgets(found: Sequence[tuple[Line, int, Estimate]], looks: Looks, scale: Callable[[float], float]) -> Marks:
+def _variant(line: Line) -> str:
+    """The label without its budget."""
+    return line.label.removesuffix(str(line.few)).rstrip(", ")
+
+
+def _over_budgets(
+    found: Sequence[tuple[Line, int, Estimate]], scale: Callable[[float], float], name: str, look: Look
+) -> Marks:
     reach = [ends(value, least=0.0) for _, _, value in found]
     return Marks(
-        name=found[0][0].label.removesuffix(str(found[0][0].few)).rstrip(", "),
+        name=name,
         x=[place for _, place, _ in found],
         y=[scale(value.mean) for _, _, value in found],
         low=[scale(low) for low, _ in reach],
         high=[scale(high) for _, high in reach],
         along="y",
-        look=looks[found[0][0].label],
-        says=[f"{line.label}: {value.mean:.2f}" for line, _, value in found],
+        look=look,
+        says=[f"{listed_name(line)}: {value.mean:.2f}" for line, _, value in found],
     )
 
 

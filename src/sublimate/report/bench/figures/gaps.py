@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterator, Sequence
 from dataclasses import replace
 
-from ....bench.kinds import file_name
+from ....bench.kinds import file_name, safe_name
 from ....bench.lines import YARDSTICKS, Block, Estimate, Line, Summary
 from ..digits import HEADS
 from .labels import beside
@@ -26,7 +26,7 @@ def gap_pictures(summary: Summary, looks: Looks) -> Iterator[Picture]:
             continue
         tail = names[block.where] if len(names) > 1 else ""
         yield Picture(
-            name="-".join(filter(None, [file_name(summary.experiment.id), "gaps", tail.replace(", ", "-")])),
+            name="-".join(filter(None, [file_name(summary.experiment.id), "gaps", safe_name(tail)])),
             experiment=summary.experiment.id,
             title=f"Distance to Retrain{tail and ': '}{tail}",
             words="Each mark is a mean over seeds, in percentage points; a line through it is the 95 % interval, the "

@@ -14,7 +14,7 @@ if TYPE_CHECKING:
 Looks = Mapping[str, Look]
 YARDSTICKS = {"original": Look(colour=GREY, filled=False), "retrain": Look(colour=GREY, marker="*", size=12.0)}
 BROKEN = Look(colour=GREY, marker="X")  # did not run through
-OWN = (("o", "-"), ("P", "--"), ("D", ":"), ("s", "-."), ("X", "-"))  # markers and lines
+OWN = (("o", "-"), ("P", "--"), ("D", ":"), ("s", "-."))  # markers and lines
 
 
 def is_ours(method: str) -> bool:

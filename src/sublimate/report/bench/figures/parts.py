@@ -6,9 +6,9 @@ from collections.abc import Iterator, Sequence
 from dataclasses import replace
 
 from ....bench.kinds import file_name
-from ....bench.lines import YARDSTICKS, Block, Summary
+from ....bench.lines import YARDSTICKS, Block, Estimate, Line, Summary
 from ..digits import HEADS
-from .looks import Looks, ends, told_apart
+from .looks import BROKEN, Looks, ends, listed_name, told_apart
 from .picture import (
     ACCENT,
     COLOURS,
@@ -46,7 +46,7 @@ def terms_pictures(summary: Summary, looks: Looks) -> Iterator[Picture]:
             title="What each term does",
             words="Each line is a choice of terms (KVC: vaporization and concentration, CE: cross entropy, ALP: "
             "adaptive label permutation), each mark one figure. The upright line is Retrain: the nearer all marks of a "
-            "line are to it, the better the choice.",
+            "line are to it, the better the choice. Crosses are runs that failed.",
             grid=[panels],
             legend=True,
         )
@@ -60,20 +60,27 @@ def _terms(block: Block, title: str) -> Panel | None:
     marks, values = list[Marks](), list[float]()
     for nth, key in enumerate(keys):
         lane = ((nth + 0.5) / len(keys) - 0.5) * 0.7
-        found = [(place, line, gap) for place, line in enumerate(lines) if (gap := line.cells[key].gap)]
-        reach = [ends(gap) for _, _, gap in found]
-        values += [end for pair in reach for end in pair]
-        marks.append(
-            Marks(
-                name=HEADS[key], look=MEASURES[key], x=[fold(gap.mean) for _, _, gap in found],
-                y=[place + lane for place, _, _ in found], low=[fold(low) for low, _ in reach],
-                high=[fold(high) for _, high in reach],
-                says=[f"{line.label}: {HEADS[key]} {gap.mean:+.2f} points" for _, line, gap in found],
-            )
-        )  # fmt: skip
-    y = listed_axis([line.label for line in lines])
+        found = [(place + lane, line, gap) for place, line in enumerate(lines) if (gap := line.cells[key].gap)]
+        values += [end for _, _, gap in found for end in ends(gap)]
+        marks.append(_gaps(key, [one for one in found if not one[1].failed], HEADS[key], MEASURES[key]))
+        if broken := [one for one in found if one[1].failed]:
+            marks.append(_gaps(key, broken, "", BROKEN))
+    y = listed_axis([listed_name(line) for line in lines])
     x = folded_axis("points from Retrain", values)
     return Panel(title=title, marks=marks, x=x, y=y, goals=[Goal(name="", at=0.0)], rows=2 * len(lines))
+
+
+def _gaps(key: str, found: Sequence[tuple[float, Line, Estimate]], name: str, look: Look) -> Marks:
+    reach = [ends(gap) for _, _, gap in found]
+    return Marks(
+        name=name,
+        look=look,
+        x=[fold(gap.mean) for _, _, gap in found],
+        y=[place for place, _, _ in found],
+        low=[fold(low) for low, _ in reach],
+        high=[fold(high) for _, high in reach],
+        says=[f"{listed_name(line)}: {HEADS[key]} {gap.mean:+.2f} points" for _, line, gap in found],
+    )
 
 
 def views_pictures(summary: Summary, looks: Looks) -> Iterator[Picture]:
@@ -94,16 +101,19 @@ def views_pictures(summary: Summary, looks: Looks) -> Iterator[Picture]:
 def _before_after(blocks: Sequence[Block], key: str, looks: Looks) -> Panel:
     names = list(told_apart([block.where for block in blocks]).values())
     labels = dict.fromkeys(line.label for block in blocks for line in block.lines)
-    columns = [
-        (label, [_value(block, label, key) for block in blocks], replace(looks[label], line="")) for label in labels
-    ]
+    columns = list[tuple[str, Sequence[float | None], Look]]()
+    for label in labels:
+        lines = [next((line for line in block.lines if line.label == label), None) for block in blocks]
+        sound = [line if line and not line.failed else None for line in lines]
+        broken = [line if line and line.failed else None for line in lines]
+        columns.append((label, [_value(line, key) for line in sound], replace(looks[label], line="")))
+        if any(broken):
+            columns.append((f"{label} (failed)", [_value(line, key) for line in broken], BROKEN))
     return joined(HEADS[key], names, columns, Axis(title="percent", span=(-6, 106)))
 
 
-def _value(block: Block, label: str, key: str) -> float | None:
-    return next(
-        (value.mean for line in block.lines if line.label == label and (value := line.cells[key].measured)), None
-    )
+def _value(line: Line | None, key: str) -> float | None:
+    return value.mean if line and (value := line.cells[key].measured) else None
 
 
 def joined(

@@ -10,7 +10,7 @@ from typing import Literal
 ACCENT, GREY, SECOND = "#0d9488", "#7d8590", "#d55e00"
 # Told apart by people who see fewer colours, on white and on nearly black; the marker says the same without colour.
 COLOURS = ("#d55e00", "#2f7fe0", "#cc79a7", "#b8860b", "#56a4d8", "#8b5cf6", "#8a6d5b")
-MARKERS = ("s", "^", "D", "v", "P", "X", "<", ">")
+MARKERS = ("s", "^", "D", "v", "P", "<", ">")
 FOLD_TICKS = (0.0, 1.0, 3.0, 10.0, 30.0, 100.0)  # distances
 WIDE, WIDEST = 2.5, 3.5  # folded scales that are longer have no room for all numbers
 

@@ -5,9 +5,9 @@ from __future__ import annotations
 from collections.abc import Iterator, Sequence
 from typing import TYPE_CHECKING
 
-from ....bench.kinds import file_name
-from ....bench.lines import Block, Summary
-from .looks import Looks
+from ....bench.kinds import file_name, safe_name
+from ....bench.lines import Block, Summary, Where
+from .looks import Looks, told_apart
 from .parts import joined
 from .picture import GREY, SECOND, Axis, Look, Marks, Panel, Picture, log_axis
 
@@ -38,14 +38,26 @@ def divergence_pictures(summary: Summary, looks: Looks) -> Iterator[Picture]:
 
 
 def _pairs(blocks: Sequence[Block]) -> dict[str, list[float | None]]:
-    """By kind of views: divergence on what stays, and on what is forgotten."""
+    """By kind of views and what else tells lines apart: divergence on what stays, and on what is forgotten."""
+    names = _beyond_views([block.where for block in blocks])
     return {
-        block.where.views if len(block.lines) == 1 else f"{block.where.views}, {line.label}": [
+        _listed(block.where.views, names[block.where], line.label if len(block.lines) > 1 else ""): [
             value.mean if (value := line.cells[key].measured) else None for key in ("kl_dr", "kl_df")
         ]
         for block in blocks
         for line in block.lines
     }
+
+
+def _beyond_views(places: Sequence[Where]) -> dict[Where, str]:
+    """What beside scenario and views tells settings apart; "" where nothing does."""
+    rest = {where: where._replace(scenario="", views="") for where in places}
+    names = told_apart(list(rest.values()))
+    return {where: names[left] for where, left in rest.items()}
+
+
+def _listed(*words: str) -> str:
+    return ", ".join(filter(None, words))
 
 
 def _divergence(blocks: Sequence[Block], scenario: str, x: Axis) -> Panel:
@@ -61,10 +73,14 @@ def points_pictures(clouds: Sequence[Points]) -> Iterator[Picture]:
     """Views of records in the plane: scenarios below each other, kinds of views beside each other."""
     for experiment, label in dict.fromkeys((cloud.experiment, cloud.label) for cloud in clouds):
         own = [cloud for cloud in clouds if (cloud.experiment, cloud.label) == (experiment, label)]
-        rows = [[_cloud(c) for c in own if c.scenario == one] for one in dict.fromkeys(c.scenario for c in own)]
+        titles = _titles(own)
+        rows = [
+            [_cloud(cloud, title) for cloud, title in zip(own, titles, strict=True) if cloud.scenario == one]
+            for one in dict.fromkeys(cloud.scenario for cloud in own)
+        ]
         single = all(len(row) == 1 for row in rows)
         yield Picture(
-            name=f"{file_name(experiment)}-{label.lower().replace(' ', '-').replace('/', '-')}",
+            name=f"{file_name(experiment)}-{safe_name(label)}",
             experiment=experiment,
             title=f"Views in the plane: {label}",
             words="Each mark is one augmented view of one record; views of one record share a shade. Views of a record "
@@ -75,7 +91,16 @@ def points_pictures(clouds: Sequence[Points]) -> Iterator[Picture]:
         )
 
 
-def _cloud(cloud: Points) -> Panel:
+def _titles(clouds: Sequence[Points]) -> list[str]:
+    places = [Where(cloud.edition, cloud.scenario, cloud.data, cloud.model, cloud.views) for cloud in clouds]
+    names, several = _beyond_views(places), len({cloud.seed for cloud in clouds}) > 1
+    return [
+        _listed(where.scenario, where.views, names[where], f"seed {cloud.seed}" if several else "")
+        for where, cloud in zip(places, clouds, strict=True)
+    ]
+
+
+def _cloud(cloud: Points, title: str) -> Panel:
     marks = []
     for group, (word, shades, marker) in enumerate(GROUPS):
         numbers = sorted({number for _, _, own, number in cloud.points if own == group})
@@ -86,7 +111,7 @@ def _cloud(cloud: Points) -> Panel:
             says = [f"{word}, record {number}"] * len(own)
             marks.append(Marks(name=name, x=[x for x, _ in own], y=[y for _, y in own], look=look, says=says))
     bare = Axis(shown=False, grid=False)
-    return Panel(title=f"{cloud.scenario}, {cloud.views}", marks=marks, x=bare, y=bare)
+    return Panel(title=title, marks=marks, x=bare, y=bare)
 
 
 def _shade(ends: tuple[str, str], share: float) -> str:
