@@ -167,13 +167,13 @@ def _slots(
     """Where the choices and the state of this very run are kept while it is unfinished."""
     from ..checkpoint import digest_of
     from ..inference import device_of
+    from ..records import digest_of_data
     from ..unlearn.presets import settled
 
     key = run_key(
         erase=method, chosen=preset == "auto", options=settled(method, preset, options), split=chosen.fingerprint,
-        few=chosen.few.tolist(), model=digest_of(network.model.state_dict()), mean=network.data.mean,
-        std=network.data.std, records=digest_of(records.tensors) if records else None,
-        device=str(device_of(network.model)),
+        few=chosen.few.tolist(), model=digest_of(network.model.state_dict()), data=digest_of_data(network.data),
+        records=digest_of(records.tensors) if records else None, device=str(device_of(network.model)),
     )  # fmt: skip
     return slots_of(ui, f"probe {key}", f"run {key}")
 

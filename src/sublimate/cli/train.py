@@ -65,6 +65,7 @@ def run(
     from ..files import check_outputs, sha256, write_whole
     from ..forgotten import remembered
     from ..networks import describe, factory
+    from ..records import digest_of_data
     from ..splits import Part, split
     from ..training import find_recipe, fit, plain
 
@@ -83,7 +84,7 @@ def run(
     rows = request.retain if request else table.train
     fingerprint = request.fingerprint if request else None
     ui.say(f"Training {model} on {len(rows)} records of {table.name}" + (f", without {forget}." if forget else "."))
-    facts = {"data": table.fingerprint, "split": fingerprint, "recipe": chosen.describe(), "seed": seed}
+    facts = {"data": digest_of_data(table), "split": fingerprint, "recipe": chosen.describe(), "seed": seed}
     slots = slots_of(ui, run_key(train=model, device=device, records=recorder and recorder.depends_on, **facts))
     with signals() as interrupted, ui.steps(table.name) as progress:
         network, loop = fit(

@@ -116,6 +116,7 @@ def _slots(
 ) -> Callable[[str], Slot] | None:
     """Where the trials are kept: under all they depend on.  The budget is not in it, so that a larger one goes on."""
     from ..checkpoint import digest_of
+    from ..records import digest_of_data
     from ..store import Store
     from ..trials import find_optuna
     from ..unlearn import find
@@ -123,8 +124,8 @@ def _slots(
 
     key = run_key(
         tune=method, space=space(find(method)), fixed=fixed, split=chosen.fingerprint,
-        few=chosen.few.tolist(), model=digest_of(network.model.state_dict()), mean=network.data.mean,
-        std=network.data.std, reference=retrain.digest if retrain else None, optuna=find_optuna().__version__,
+        few=chosen.few.tolist(), model=digest_of(network.model.state_dict()), data=digest_of_data(network.data),
+        reference=retrain.digest if retrain else None, optuna=find_optuna().__version__,
         device=str(next(network.model.parameters()).device),
     )  # fmt: skip
     (usable,) = slots_of(ui, f"trials of {key}")
