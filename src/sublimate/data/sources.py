@@ -8,7 +8,7 @@ from functools import partial
 from pathlib import Path
 
 from ..errors import InputRefused, SublimateError, UsageError, unknown
-from ..importing import here_importable, imported
+from ..importing import here_importable, imported, told
 from .cifar import cifar
 from .cifar_sets import CIFAR10, CIFAR100
 from .core import Data
@@ -60,8 +60,8 @@ def _from_function(name: str) -> Data:
             data = imported(name)()
     except SublimateError:
         raise
-    except Exception as e:  # whatever the user's own code raises
-        raise InputRefused(f"{name} failed: {type(e).__name__}: {e}.", "Make it run without arguments.") from e
+    except (Exception, SystemExit) as error:  # whatever the user's own code raises
+        raise InputRefused(f"{name} failed: {told(error)}.", "Make it run without arguments.") from error
     if not isinstance(data, Data):
         raise InputRefused(f"{name} returned {type(data).__name__}, not Data.", "Let it return Data.from_dataset(…).")
     return data
