@@ -20,7 +20,7 @@ from .canaries import replant
 from .checkpoint import Checkpoint, Meta, fit, load_checkpoint
 from .data.core import Data
 from .data.pixels import check_normalisation
-from .errors import InputRefused, UsageError, unknown
+from .errors import InputRefused, SublimateError, UsageError, unknown
 from .importing import imported, told
 from .models.ensemble import Ensemble
 from .models.identify import identify
@@ -106,15 +106,18 @@ def open_network(
 ) -> Network:
     """Load a checkpoint of ours or of others; nothing in the file is executed.
 
+    `arch`, `mean` and `std` describe a file that is not ours: our own says itself how it is built and fed.
     `data` of the result holds the canaries the network was trained with, when the file names any.
     """
     checkpoint = load_checkpoint(path)
-    architecture = arch or _architecture(checkpoint, path)
+    architecture = _architecture(checkpoint, path, data, arch)
     model = factory(architecture, data)()
     fit(model, checkpoint)
     seen, notes = _normalised(checkpoint, data, mean, std)
     seen, about = _planted(checkpoint, seen)
     notes += about
+    if arch not in (None, architecture):
+        notes += (f"--arch is not used for {path.name}, which names its own architecture: {architecture}.",)
     notes += _other_classes(checkpoint, data)
     if checkpoint.layout.dropped:
         notes += (f"Not kept from {path.name}, it may hold traces: {', '.join(checkpoint.layout.dropped)}.",)
@@ -128,9 +131,11 @@ def open_network(
     )
 
 
-def _architecture(checkpoint: Checkpoint, path: Path) -> str:
+def _architecture(checkpoint: Checkpoint, path: Path, data: Data, arch: str | None) -> str:
     if checkpoint.meta is not None:
-        return checkpoint.meta.architecture
+        return _own_architecture(checkpoint.meta, data, arch)
+    if arch is not None:
+        return arch
     identity = identify({name: tuple(tensor.shape) for name, tensor in checkpoint.state.items()})
     if identity is None:
         raise InputRefused(
@@ -140,18 +145,35 @@ def _architecture(checkpoint: Checkpoint, path: Path) -> str:
     return identity.architecture
 
 
+def _own_architecture(meta: Meta, data: Data, arch: str | None) -> str:
+    """What our file says; what the user says, where the user's own module is no longer found by that name."""
+    if arch is None:
+        return meta.architecture
+    try:
+        factory(meta.architecture, data)
+    except SublimateError:
+        return arch
+    return meta.architecture
+
+
 def _normalised(
     checkpoint: Checkpoint, data: Data, mean: Sequence[float] | None, std: Sequence[float] | None
 ) -> tuple[Data, tuple[str, ...]]:
     if (mean is None) != (std is None):
         raise UsageError("Only one of --mean and --std is given.", "Give both, or none.")
-    found = (mean, std) if mean is not None and std is not None else checkpoint.normalisation
+    given = None if mean is None or std is None else (tuple(mean), tuple(std))
+    own = checkpoint.normalisation if checkpoint.meta else None
+    found = own or given or checkpoint.normalisation
     if found is None:
-        own = f"mean {data.mean}, std {data.std}" if data.pixels else "none"
-        return data, (f"The file names no normalisation: the data's own is used ({own}).",)
+        used = f"mean {data.mean}, std {data.std}" if data.pixels else "none"
+        return data, (f"The file names no normalisation: the data's own is used ({used}).",)
     found = check_normalisation("The network", data.shape[0], *found)
-    ready = "The data is model-ready: the normalisation of the network is not applied to it."
-    return data.normalised(*found), () if data.pixels else (ready,)
+    notes = {
+        f"--mean and --std are not used: the file names its own normalisation ({found}).": own
+        and given not in (None, own),
+        "The data is model-ready: the normalisation of the network is not applied to it.": not data.pixels,
+    }
+    return data.normalised(*found), tuple(note for note, holds in notes.items() if holds)
 
 
 def _planted(checkpoint: Checkpoint, data: Data) -> tuple[Data, tuple[str, ...]]:

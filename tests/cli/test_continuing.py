@@ -2,10 +2,12 @@
 
 from __future__ import annotations
 
+import json
 from contextlib import contextmanager
 
 import pytest
 import torch
+from safetensors.torch import save_file
 
 from sublimate.checkpoint import load_checkpoint
 from sublimate.records import TrainingRecords
@@ -56,3 +58,36 @@ def test_a_list_of_watched_records_that_was_edited_is_another_run(tmp_path, call
     assert call("train", *words)[0] == 0
     rows = [t for name, t in TrainingRecords.load(kept).tensors.items() if name.startswith("rows.")]
     assert torch.cat(rows).sort().values.tolist() == [5, 6, 7, 8]
+
+
+DATA = """
+import json
+from dataclasses import replace
+
+import sublimate as sm
+
+def digits():
+    return replace(sm.load("digits"), **json.load(open("facts.json")))
+"""
+
+
+@pytest.mark.parametrize("facts", [{"flip": True}, {"mean": [0.5], "std": [0.1]}])
+@pytest.mark.parametrize("command", ["train", "erase"])
+def test_data_that_are_read_in_another_way_make_another_run(made, tmp_path, call, stopped, monkeypatch, command, facts):
+    monkeypatch.chdir(tmp_path)
+    (tmp_path / "changing_digits.py").write_text(DATA)
+    (tmp_path / "facts.json").write_text('{"flip": false}')
+    save_file(load_checkpoint(made / "original.safetensors").state, "foreign.safetensors")
+    words = ["--data", "changing_digits:digits", "--out", "out.safetensors", "--quiet", "--model"]
+    more = ["small-cnn", "--epochs", "1"]
+    if command == "erase":
+        more = ["foreign.safetensors", "--forget", "class:3", "--method", "finetune", "--no-evaluate", "--few", "500"]
+    stopped(command, 5, *words, *more)
+    (tmp_path / "facts.json").write_text(json.dumps(facts))
+    found = []
+    for cache in ("as it is", "fresh"):
+        if cache == "fresh":
+            monkeypatch.setenv("SUBLIMATE_CACHE", str(tmp_path / "fresh"))
+        assert call(command, *words, *more)[0] == 0
+        found.append((tmp_path / "out.safetensors").read_bytes())
+    assert found[0] == found[1]

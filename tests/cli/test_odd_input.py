@@ -10,6 +10,7 @@ import sys
 import numpy as np
 import pytest
 import torch
+from safetensors.torch import load_file, save_file
 
 MODULE = """
 import torch
@@ -108,8 +109,9 @@ def test_values_that_do_not_fit(made, here, call, option, value, code, words):
 
 
 @pytest.mark.parametrize("numbers", [("nan", "1"), ("0.5", "inf"), ("0.5", "0"), ("0.5", "-1")])
-def test_a_normalisation_of_no_numbers(made, call, numbers):
-    args = ("evaluate", "--model", made / "original.safetensors", "--data", "digits")
+def test_a_normalisation_of_no_numbers(made, tmp_path, call, numbers):
+    save_file(load_file(made / "original.safetensors"), tmp_path / "foreign.safetensors")
+    args = ("evaluate", "--model", tmp_path / "foreign.safetensors", "--data", "digits")
     code, _, err = call(*args, "--mean", numbers[0], "--std", numbers[1])
     assert code == 3 and "not above 0, or a value that is not finite" in " ".join(err.split())
 

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import sys
+
 import pytest
 import torch
 
@@ -61,3 +63,28 @@ def test_records_that_a_method_cannot_leave_are_not_promised(trained, call, tmp_
     words = ["--method", "finetune", "--out", out, "--records-out", tmp_path / "kept.safetensors"]
     code, _, err = call("erase", *trained, *words)
     assert code == 2 and "finetune leaves no records of training" in err and not out.exists()
+
+
+def test_options_describe_the_foreign_files_alone(trained, made, call):
+    args = ("evaluate", "--model", made / "original.safetensors", "--data", "digits")
+    plain = call(*args, "--json")[1]
+    code, text, err = call(*args, "--mean", "5", "--std", "0.1", "--arch", "own_net:net", "--json")
+    assert code == 0 and text == plain
+    assert "--mean and --std are not used" in err and "--arch is not used for original.safetensors" in err
+
+
+def test_a_foreign_network_beside_one_of_ours(trained, made, call):
+    code, _, err = call("evaluate", *trained, "--reference", made / "retrain.safetensors")
+    assert code == 0, err
+
+
+def test_a_network_whose_module_has_moved_is_opened_by_its_new_name(trained, own, call):
+    (own / "old_net.py").write_text(MODULE)
+    words = ["--data", "digits", "--model", "old_net:net", "--epochs", "1", "--out", "moved.safetensors"]
+    assert call("train", *words)[0] == 0
+    sys.modules.pop("old_net")
+    (own / "old_net.py").unlink()
+    args = ("evaluate", "--model", "moved.safetensors", "--data", "digits")
+    assert call(*args)[0] == 3
+    code, out, err = call(*args, "--arch", "own_net:net")
+    assert code == 0 and "not used" not in out, err

@@ -14,6 +14,8 @@ from sublimate.errors import IntegrityError
 def good(): return Data.from_dataset((torch.zeros(2, 1, 4, 4), torch.tensor([0, 1])), name="mine")
 def other(): return [1, 2]
 def broken(): raise KeyError("no column")
+def leaving(): raise SystemExit(0)
+def wordy(): raise ValueError("one line\\nand another")
 def typed(): raise IntegrityError("The table is cut off.", "Copy it again.")
 """
 
@@ -33,12 +35,18 @@ def test_a_function_in_the_current_directory_is_called(here):
     assert sys.path == before
 
 
-@pytest.mark.parametrize("function", ["other", "broken", "absent", ""])
+@pytest.mark.parametrize("function", ["other", "broken", "absent", "leaving", ""])
 def test_a_function_that_gives_no_data_is_refused_by_its_name(here, function):
     before = list(sys.path)
     with pytest.raises(InputRefused, match=f"toy_source:{function}"):
         load(f"toy_source:{function}")
     assert sys.path == before
+
+
+def test_what_a_function_raises_is_told_in_one_line(here):
+    with pytest.raises(InputRefused) as refused:
+        load("toy_source:wordy")
+    assert refused.value.cause == "toy_source:wordy failed: ValueError: one line."
 
 
 def test_a_typed_error_of_the_function_keeps_its_own_words(here):

@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING, Annotated, Any
 import typer
 
 from ..errors import UnlearningFailed, UsageError
-from .audit import as_json
+from .audit import as_json, with_audit
 from .common import (
     REQUEST,
     Arch,
@@ -34,8 +34,10 @@ from .common import (
     start,
 )
 from .comparing import check_comparable, check_retrain
-from .erased import judged, report_on, summarise
+from .erased import judged, summarise
 from .excluding import Exclude, excluded
+from .keeping import Keeper
+from .story import report_on
 
 if TYPE_CHECKING:
     from ..networks import Network
@@ -120,11 +122,12 @@ def run(
     clear(slots)
     story = summarise(ui, network, result, references, out)
     found = judged(ui, network, result, references, audit, device, seed)
-    if report and (story.rows or found):
-        report_on(ui, story, result.split, found, report)
     if records:
         ui.note(f"{records} still holds what was erased: delete it, as {model}.")
     ui.result(_json(out, digest, result) | {"audit": as_json(found) if found else None})
+    if report and (story.rows or found):
+        told = with_audit(story, result.split, found) if found else story
+        report_on(ui, told, report, f"The network is written to {out}")
     if found:
         raise typer.Exit(found.exit_code)
 
@@ -167,13 +170,13 @@ def _slots(
     """Where the choices and the state of this very run are kept while it is unfinished."""
     from ..checkpoint import digest_of
     from ..inference import device_of
+    from ..records import digest_of_data
     from ..unlearn.presets import settled
 
     key = run_key(
         erase=method, chosen=preset == "auto", options=settled(method, preset, options), split=chosen.fingerprint,
-        few=chosen.few.tolist(), model=digest_of(network.model.state_dict()), mean=network.data.mean,
-        std=network.data.std, records=digest_of(records.tensors) if records else None,
-        device=str(device_of(network.model)),
+        few=chosen.few.tolist(), model=digest_of(network.model.state_dict()), data=digest_of_data(network.data),
+        records=digest_of(records.tensors) if records else None, device=str(device_of(network.model)),
     )  # fmt: skip
     return slots_of(ui, f"probe {key}", f"run {key}")
 
@@ -194,10 +197,12 @@ def _run(
 
     ui.say(f"Erasing {chosen.request.text}: {len(chosen.forget)} of {network.data.sizes[0]} records, by {method}.")
     with signals() as interrupted, ui.steps(method) as progress:
+        keeper = Keeper(ui, interrupted)
         result = erase_split(
             network.model, chosen, method=method, preset=preset, options=options, evaluated=evaluated,
-            records=records, factory=own_factory(network), progress=progress, savers=(slots[0], slots[1]),
-            interrupted=interrupted, finish=lambda model: round_as(model, network.checkpoint.layout),
+            records=records, factory=own_factory(network), progress=progress,
+            savers=(keeper.keep(slots[0]), keeper.keep(slots[1])), interrupted=interrupted,
+            finish=lambda model: round_as(model, network.checkpoint.layout),
         )  # fmt: skip
     check_changed(network.model, result.model)
     return result

@@ -69,11 +69,22 @@ def run(
         _check_same_rows(networks, chosen)
         if reference:
             check_retrain(networks[-1], chosen)
-    rows = [Row(name=n.path.name, scores=_scores(n, table, chosen, sample, ui)) for n in networks]
+    scores = [_scores(network, table, chosen, sample, ui) for network in networks]
+    rows = [Row(name=name, scores=own) for name, own in zip(names_of(paths), scores, strict=True)]
     target = rows[-1].scores if reference else None
     counts = _counts(chosen, sample) if chosen else {"test": min(len(table.test), sample or len(table.test))}
     _show(ui, table, chosen, counts, rows, bool(reference))
     ui.result(_json(chosen, counts, list(map(str, model)), [row.scores for row in rows[: len(model)]], target))
+
+
+def names_of(paths: list[Path]) -> list[str]:
+    """The names of files; of those that are alike, the paths: the table finds its reference by the name.
+
+    >>> names_of([Path("a/net.pt"), Path("b/net.pt"), Path("b/other.pt")])
+    ['a/net.pt', 'b/net.pt', 'other.pt']
+    """
+    names = [path.name for path in paths]
+    return [str(path) if names.count(path.name) > 1 else path.name for path in paths]
 
 
 def _check_same_rows(networks: list[Network], chosen: Split) -> None:
