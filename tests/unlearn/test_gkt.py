@@ -12,9 +12,9 @@ from sublimate.errors import InputRefused, UnlearningFailed
 from sublimate.loop import Loop
 from sublimate.splits import split
 from sublimate.testing.world import Watch, content
-from sublimate.unlearn.gkt import Gate, Gkt
+from sublimate.unlearn.gkt import Gkt
 from sublimate.unlearn.job import Job
-from sublimate.unlearn.transfer import attention, distance, generator, stages
+from sublimate.unlearn.transfer import Gate, attention, distance, generator, stages
 
 QUICK = {"iterations": 3, "n_s": 2, "batch_size": 16, "z": 8, "epsilon": 0.3}
 

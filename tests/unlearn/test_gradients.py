@@ -10,7 +10,8 @@ from torch import Tensor, nn
 
 from sublimate.unlearn import gradients
 from sublimate.unlearn.conjugate import flat, shaped
-from sublimate.unlearn.gradients import Sums, gauss_newton_product, movable, summed_gradients, summed_over_samples
+from sublimate.unlearn.curvature import gauss_newton_product
+from sublimate.unlearn.gradients import Sums, movable, summed_gradients, summed_over_samples
 
 
 class Tied(nn.Module):
@@ -56,7 +57,19 @@ def frozen() -> nn.Module:
     return model
 
 
+class Recurrent(nn.Module):
+    """An LSTM has no derivative forwards in torch, and cannot be vectorised."""
+
+    def __init__(self) -> None:
+        super().__init__()
+        self.layer, self.head = nn.LSTM(2, 3, batch_first=True), nn.Linear(3, 3)
+
+    def forward(self, x: Tensor) -> Tensor:
+        return self.head(self.layer(x.flatten(1).view(len(x), 2, 2))[0].mean(1))
+
+
 KINDS: dict[str, Any] = {
+    "recurrent": Recurrent,
     "tied": Tied,
     "branching": Branching,
     "attentive": Attentive,

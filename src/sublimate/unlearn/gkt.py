@@ -12,7 +12,7 @@ from dataclasses import dataclass
 from functools import lru_cache
 
 import torch
-from torch import Tensor, nn
+from torch import Tensor
 from torch.func import functional_call
 
 from ..data.batches import LEAST, Batch, Blank
@@ -24,28 +24,7 @@ from .base import Unlearner
 from .card import WHOLE_CLASSES, Card
 from .job import Job
 from .retrain import start_anew
-from .transfer import attention, distance, generator
-
-
-class Gate(nn.Module):
-    """Which images show the teacher nothing of the forgotten classes, Σ p_T(c|x) ≤ ε; counts what it let pass.
-
-    >>> Gate(torch.tensor([0]), 0.01)(torch.tensor([[0.0, 9.0], [9.0, 0.0]]))
-    tensor([ True, False])
-    """
-
-    passed: Tensor
-
-    def __init__(self, forgotten: Tensor, epsilon: float) -> None:
-        super().__init__()
-        self._forgotten, self._epsilon = forgotten, epsilon
-        self.register_buffer("passed", torch.zeros((), dtype=torch.long))
-
-    def forward(self, t: Tensor) -> Tensor:
-        """One mark per row of the teacher's logits."""
-        kept = t.softmax(1)[:, self._forgotten].sum(1) <= self._epsilon
-        self.passed += kept.sum()
-        return kept
+from .transfer import Gate, attention, distance, generator
 
 
 @dataclass(frozen=True, kw_only=True)

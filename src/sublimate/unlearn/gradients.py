@@ -12,7 +12,7 @@ from contextlib import contextmanager, suppress
 import torch
 import torch.nn.functional as F
 from torch import Tensor, nn
-from torch.func import functional_call, grad, jvp, vjp, vmap
+from torch.func import functional_call, grad, vmap
 from torch.nn.attention import SDPBackend, sdpa_kernel
 
 from ..inference import modes_kept
@@ -41,14 +41,14 @@ def movable(model: nn.Module) -> dict[str, nn.Parameter]:
 
 def probabilities(model: nn.Module, x: Tensor) -> Tensor:
     """p(y|x) for each record of the batch."""
-    with _undisturbed(model), torch.no_grad():
+    with undisturbed(model), torch.no_grad():
         return as_logits(model(x)).softmax(1)
 
 
 def summed_gradients(model: nn.Module, x: Tensor, target: Tensor, loss: Loss = cross_entropy) -> Tensors:
     """Σ ∇ℓ over the batch."""
     parameters = movable(model)
-    with _undisturbed(model):
+    with undisturbed(model):
         total = loss(as_logits(model(x)), target)
         found = torch.autograd.grad(total, list(parameters.values()), materialize_grads=True)
     return dict(zip(parameters, found, strict=True))
@@ -59,7 +59,7 @@ def summed_over_samples(
 ) -> Tensors:
     """Σ each(∇ℓ) with the gradient of every single record: the sum of squares, if not told otherwise."""
     chunk = AT_ONCE // sum(p.numel() for p in movable(model).values())
-    with _undisturbed(model):
+    with undisturbed(model):
         if chunk >= WORTH:
             with suppress(RuntimeError):  # what torch cannot vectorise goes one by one, with the same result
                 return _vectorised(model, x, target, loss, each, chunk)
@@ -67,7 +67,7 @@ def summed_over_samples(
 
 
 def _vectorised(model: nn.Module, x: Tensor, target: Tensor, loss: Loss, each: Each, chunk: int) -> Tensors:
-    parameters = _values(model)
+    parameters = values_of(model)
 
     def of_one(parameters: Tensors, x: Tensor, target: Tensor) -> Tensor:
         return loss(as_logits(functional_call(model, dict(parameters), (x[None],))), target[None])
@@ -80,33 +80,20 @@ def _vectorised(model: nn.Module, x: Tensor, target: Tensor, loss: Loss, each: E
 
 
 def _one_by_one(model: nn.Module, x: Tensor, target: Tensor, loss: Loss, each: Each) -> Tensors:
-    sums = {name: torch.zeros_like(value) for name, value in _values(model).items()}
+    sums = {name: torch.zeros_like(value) for name, value in values_of(model).items()}
     for one, its in zip(x.split(1), target.split(1), strict=True):
         for name, found in summed_gradients(model, one, its, loss).items():
             sums[name] += each(found)
     return sums
 
 
-def gauss_newton_product(model: nn.Module, x: Tensor, v: Tensors) -> Tensors:
-    """Σ Jᵀ (diag p − p pᵀ) J v over the batch: the Gauss-Newton matrix of CE, which is its Fisher matrix, times v."""
-
-    def f(parameters: Tensors) -> Tensor:
-        return as_logits(functional_call(model, dict(parameters), (x,)))
-
-    with _undisturbed(model):
-        z, Jv = jvp(f, (_values(model),), (dict(v),))[:2]
-        p = z.softmax(1)
-        u = p * Jv - p * (p * Jv).sum(1, keepdim=True)
-        back: Tensors = vjp(f, _values(model))[1](u)[0]
-    return back
-
-
-def _values(model: nn.Module) -> dict[str, Tensor]:
+def values_of(model: nn.Module) -> dict[str, Tensor]:
+    """What may change, as plain tensors."""
     return {name: parameter.detach() for name, parameter in movable(model).items()}
 
 
 @contextmanager
-def _undisturbed(model: nn.Module) -> Iterator[None]:
+def undisturbed(model: nn.Module) -> Iterator[None]:
     """Evaluation mode, and attention by kernels that torch can differentiate in every way; both given back."""
     fast = torch.backends.mha.get_fastpath_enabled()
     torch.backends.mha.set_fastpath_enabled(False)

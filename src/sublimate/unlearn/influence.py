@@ -16,8 +16,9 @@ from ..splits import Part
 from .base import Unlearner
 from .card import Card
 from .conjugate import Conjugate, flat, shaped
+from .curvature import gauss_newton_product
 from .fisher import sampled
-from .gradients import Sums, gauss_newton_product, movable, summed_gradients
+from .gradients import Sums, movable, summed_gradients
 from .job import Job
 from .search import Strength, settled
 

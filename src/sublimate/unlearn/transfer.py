@@ -1,4 +1,4 @@
-"""Knowledge transfer without data: a generator of images, and attention maps that say where a network looks.
+"""Knowledge transfer without data: a generator of images, a gate, and attention maps that say where a network looks.
 
 The maps: Zagoruyko, Komodakis: Paying More Attention to Attention, ICLR 2017, arXiv 1612.03928.
 """
@@ -9,6 +9,7 @@ from collections.abc import Iterator, Sequence
 from contextlib import contextmanager
 from math import ceil, log2, prod
 
+import torch
 import torch.nn.functional as F
 from torch import Tensor, nn
 
@@ -59,3 +60,24 @@ def attention(network: nn.Module) -> Iterator[list[Tensor]]:
 def distance(ours: Sequence[Tensor], theirs: Sequence[Tensor], like: Tensor) -> Tensor:
     """Σ over stages of the mean of (A_T − A_S)²; nil for a network without convolutions."""
     return sum(((a - b).pow(2).mean() for a, b in zip(ours, theirs, strict=True)), start=like.new_zeros(()))
+
+
+class Gate(nn.Module):
+    """Which images show the teacher nothing of the forgotten classes, Σ p_T(c|x) ≤ ε; counts what it let pass.
+
+    >>> Gate(torch.tensor([0]), 0.01)(torch.tensor([[0.0, 9.0], [9.0, 0.0]]))
+    tensor([ True, False])
+    """
+
+    passed: Tensor
+
+    def __init__(self, forgotten: Tensor, epsilon: float) -> None:
+        super().__init__()
+        self._forgotten, self._epsilon = forgotten, epsilon
+        self.register_buffer("passed", torch.zeros((), dtype=torch.long))
+
+    def forward(self, t: Tensor) -> Tensor:
+        """One mark per row of the teacher's logits."""
+        kept = t.softmax(1)[:, self._forgotten].sum(1) <= self._epsilon
+        self.passed += kept.sum()
+        return kept
