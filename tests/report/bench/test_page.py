@@ -222,6 +222,12 @@ def test_classes_and_confusion_by_hand(made_results):
     )  # (60 + 40) / 2; the first three
 
 
+def test_a_cause_ends_in_one_full_stop(made_results):
+    for cause in ("it collapsed", "It collapsed."):
+        page = own(render(tiny(made_results, failed=cause)))
+        assert f"Failed: {cause.rstrip('.')}. The figures are" in page
+
+
 def test_commands_and_values_of_every_row(made_results):
     results = tiny(made_results, failed="it collapsed")
     details = Parsed(own(render(results))).texts("details")[-1]  # SCRUB
@@ -262,11 +268,19 @@ def test_meanings_are_told(parsed):
     assert {"Acc_Dr", "MIA", "AUC", "ToW", "RTE", "Audit", "KL D_f"} <= set(parsed.texts("dt"))
 
 
-def test_smoke_says_that_its_titles_are_the_papers(made_results):
-    said = [
-        "The titles are the paper’s" in own(render(tiny(made_results, edition=edition))) for edition in ("cpu", "smoke")
-    ]
-    assert said == [False, True]
+def test_smoke_says_that_titles_of_the_paper_are_the_papers(made_results):
+    def said(edition: str, source: str) -> tuple[bool, bool]:
+        results = tiny(made_results, edition=edition)
+        (experiment,) = results.experiments.values()
+        mine = experiment.model_copy(update={"source": source})
+        page = own(render(replace(results, experiments={mine.id: mine})))
+        return "The titles of experiments in the paper are the paper’s" in page, "says little about the" in page
+
+    assert (said("cpu", "Table 9"), said("smoke", "Table 9"), said("smoke", "")) == (
+        (False, False),
+        (True, True),
+        (False, True),
+    )
 
 
 def test_hostile_names_stay_text(made_results):

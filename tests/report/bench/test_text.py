@@ -284,3 +284,8 @@ def test_footnotes_are_told_once_in_markdown_and_with_every_table_in_latex():
     assert (markdown(shown).count("One seed."), latex(shown).count("One seed.")) == (1, 2)
     assert markdown(shown).count("† SCRUB failed") == 2
     assert latex(shown).count(r"\label{tab:own-digits-2}") == 1
+
+
+def test_what_was_reported_but_not_measured_is_no_formula_in_latex():
+    shown = latex(told(rows=[row("Siamese", figures={"mia": 1.0})]))
+    assert r"Siamese & $99.50^{\S\ddagger}$ / -- & 1.00" in shown and "–" not in shown

@@ -6,6 +6,7 @@ from collections.abc import Iterator
 
 from ...bench.kinds import file_name
 from ...bench.lines import Summary
+from ..tables import MISSING
 from .digits import CONTAMINATED, HEADS, REMARKED, Shown
 from .layout import Sheet, SheetLine, about, sheets
 from .notes import NO_TABLE, heading, notes
@@ -85,12 +86,13 @@ def _head(key: str) -> str:
 def _cell(cell: Shown) -> str:
     """Reported / measured ± half an interval, with the gap as an index, as the paper prints it."""
     mark = {"best": r"\mathbf{%s}", "second": r"\underline{%s}", None: "%s"}[cell.mark]
-    if not (cell.half or cell.gap or cell.mark or cell.reported):
-        return escape(cell.value)
+    signs = "".join(LATEX_SIGNS[sign] for sign in cell.signs)
+    raised = f"^{{{signs}}}" if signs else ""
+    reported = f"${cell.reported}{raised}$ / " if cell.reported else ""
+    if cell.value == MISSING or not (cell.half or cell.gap or cell.mark or cell.reported):
+        return reported + escape(cell.value)
     value = mark % cell.value + (rf" \pm {cell.half}" if cell.half else "")
     if cell.gap:
         spread = rf" \pm {cell.gap_half}" if cell.gap_half else ""
         value = f"{{{value}}}_{{({cell.gap}{spread})}}"
-    signs = "".join(LATEX_SIGNS[sign] for sign in cell.signs)
-    raised = f"^{{{signs}}}" if signs else ""
-    return (f"${cell.reported}{raised}$ / " if cell.reported else "") + f"${value}$"
+    return f"{reported}${value}$"
