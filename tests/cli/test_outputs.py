@@ -2,10 +2,13 @@
 
 from __future__ import annotations
 
+import json
 import os
 
 import numpy as np
 import pytest
+
+from sublimate.errors import ResourceError
 
 DIGITS = ("--data", "digits", "--forget", "class:3")
 
@@ -72,3 +75,20 @@ def test_a_page_without_figures_is_refused(here, call):
     out = ("--out", here / "new", "--report", here / "page.html", "--no-evaluate")
     code, _, err = call("erase", "--model", here / "model.safetensors", *DIGITS, *out)
     assert code == 2 and "nothing to show" in err
+
+
+@pytest.mark.parametrize("command", ["erase", "audit"])
+def test_a_page_that_cannot_be_written_hides_no_result(here, call, command, monkeypatch):
+    def full(path, data):
+        raise ResourceError("The disk is full.", "Free some space.")
+
+    monkeypatch.setattr("sublimate.report.page.write_whole", full)
+    model, page = here / "model.safetensors", here / "page.html"
+    words = ["--model", model, *DIGITS, "--report", page, "--json"]
+    words += ["--out", here / "new", "--set", "lr=1e-3"] if command == "erase" else ["--original", model]
+    code, out, err = call(command, *words)
+    assert code == 5 and "only the page is missing" in " ".join(err.split())
+    if command == "erase":
+        assert json.loads(out)["after"]["acc_df"] < 50 and f"The network is written to {here / 'new'}" in err
+    else:
+        assert json.loads(out)["verdict"] == "FAIL" and "The verdict is FAIL" in err

@@ -6,6 +6,7 @@ import errno
 import io
 import os
 import sys
+from contextlib import redirect_stdout
 from importlib import import_module
 
 import typer
@@ -43,7 +44,7 @@ def main() -> None:
     """Run a command; whatever goes wrong ends in one sentence of cause, one of remedy, and an exit code."""
     _encode()
     try:
-        with stoppable():
+        with stoppable(), redirect_stdout(sys.stdout):  # which comes back when a command sent it elsewhere
             app()
     except SublimateError as error:
         _stop(error.cause, error.remedy, error.exit_code)

@@ -28,6 +28,7 @@ from .common import (
 )
 from .comparing import check_comparable, check_retrain
 from .excluding import Exclude, excluded
+from .story import report_on, story_of
 
 if TYPE_CHECKING:
     from torch import nn
@@ -65,9 +66,7 @@ def run(
     ui, device = start(threads, device, json, quiet)
     from ..data.sources import load
     from ..files import check_outputs
-    from ..report.page import write_page
     from ..splits import split
-    from .story import story_of
 
     check_outputs((report,), inputs_of(data, (forget, *exclude), model, original, *reference))
     table = load(data, size=size)
@@ -82,11 +81,11 @@ def run(
         check_retrain(retrained, chosen)
         check_comparable(retrained, before, chosen)
     found = judge(ui, erased.model, before, references, chosen, tier, sample, seed)
+    ui.result(as_json(found))
     if report:
         story = with_audit(story_of(before.data, chosen, before.architecture, [], None), chosen, found)
-        write_page(replace(story, title=f"Audit: {story.title[0].lower()}{story.title[1:]}"), report)
-        ui.say(f"Report: {report}")
-    ui.result(as_json(found))
+        story = replace(story, title=f"Audit: {story.title[0].lower()}{story.title[1:]}")
+        report_on(ui, story, report, f"The verdict is {found.verdict}")
     raise typer.Exit(found.exit_code)
 
 

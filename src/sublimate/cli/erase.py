@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING, Annotated, Any
 import typer
 
 from ..errors import UnlearningFailed, UsageError
-from .audit import as_json
+from .audit import as_json, with_audit
 from .common import (
     REQUEST,
     Arch,
@@ -34,8 +34,10 @@ from .common import (
     start,
 )
 from .comparing import check_comparable, check_retrain
-from .erased import judged, report_on, summarise
+from .erased import judged, summarise
 from .excluding import Exclude, excluded
+from .keeping import Keeper
+from .story import report_on
 
 if TYPE_CHECKING:
     from ..networks import Network
@@ -120,11 +122,12 @@ def run(
     clear(slots)
     story = summarise(ui, network, result, references, out)
     found = judged(ui, network, result, references, audit, device, seed)
-    if report and (story.rows or found):
-        report_on(ui, story, result.split, found, report)
     if records:
         ui.note(f"{records} still holds what was erased: delete it, as {model}.")
     ui.result(_json(out, digest, result) | {"audit": as_json(found) if found else None})
+    if report and (story.rows or found):
+        told = with_audit(story, result.split, found) if found else story
+        report_on(ui, told, report, f"The network is written to {out}")
     if found:
         raise typer.Exit(found.exit_code)
 
@@ -194,10 +197,12 @@ def _run(
 
     ui.say(f"Erasing {chosen.request.text}: {len(chosen.forget)} of {network.data.sizes[0]} records, by {method}.")
     with signals() as interrupted, ui.steps(method) as progress:
+        keeper = Keeper(ui, interrupted)
         result = erase_split(
             network.model, chosen, method=method, preset=preset, options=options, evaluated=evaluated,
-            records=records, factory=own_factory(network), progress=progress, savers=(slots[0], slots[1]),
-            interrupted=interrupted, finish=lambda model: round_as(model, network.checkpoint.layout),
+            records=records, factory=own_factory(network), progress=progress,
+            savers=(keeper.keep(slots[0]), keeper.keep(slots[1])), interrupted=interrupted,
+            finish=lambda model: round_as(model, network.checkpoint.layout),
         )  # fmt: skip
     check_changed(network.model, result.model)
     return result

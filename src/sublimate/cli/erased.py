@@ -5,14 +5,13 @@ from __future__ import annotations
 from pathlib import Path
 from typing import TYPE_CHECKING
 
-from .audit import judge, with_audit
+from .audit import judge
 
 if TYPE_CHECKING:
     from ..audits.result import Audit
     from ..networks import Network
     from ..pipeline import Result
     from ..report.rows import Row, Story
-    from ..splits import Split
     from .ui import Ui
 
 
@@ -56,11 +55,3 @@ def judged(
     if tier is None:
         return None
     return judge(ui, result.model.to(device), network, references, result.split, tier, None, seed)
-
-
-def report_on(ui: Ui, story: Story, split: Split, found: Audit | None, path: Path) -> None:
-    """Write the page."""
-    from ..report.page import write_page
-
-    write_page(with_audit(story, split, found) if found else story, path)
-    ui.say(f"Report: {path}")

@@ -3,12 +3,16 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
+from pathlib import Path
 from typing import TYPE_CHECKING
+
+from ..errors import ResourceError
 
 if TYPE_CHECKING:
     from ..data.core import Data
     from ..report.rows import Row, Story
     from ..splits import Split
+    from .ui import Ui
 
 
 def story_of(
@@ -35,3 +39,14 @@ def story_of(
         command=command,
         notes=notes,
     )
+
+
+def report_on(ui: Ui, story: Story, path: Path, done: str) -> None:
+    """Write the page, the last thing that a command does; where it cannot be written, say what is done all the same."""
+    from ..report.page import write_page
+
+    try:
+        write_page(story, path)
+    except ResourceError as error:
+        raise ResourceError(f"{error.cause} {done}; only the page is missing.", error.remedy) from error
+    ui.say(f"Report: {path}")

@@ -25,6 +25,7 @@ from .common import (
     start,
 )
 from .excluding import Exclude, check_forget, named
+from .keeping import Keeper
 
 if TYPE_CHECKING:
     from ..data.core import Data
@@ -89,7 +90,8 @@ def run(
     with signals() as interrupted, ui.steps(table.name) as progress:
         network, loop = fit(
             build, Part(table, rows, "train"), chosen, seed=seed, device=device,
-            phases=recorder.phases if recorder else plain, progress=progress, saver=slots[0], interrupted=interrupted,
+            phases=recorder.phases if recorder else plain, progress=progress,
+            saver=Keeper(ui, interrupted).keep(slots[0]), interrupted=interrupted,
         )  # fmt: skip
     made = chosen.describe() | {"seed": seed} | ({"canaries": planted.facts} if planted else {})
     meta = describe(model, table, recipe=made, split=fingerprint, forgotten=remembered({}, request) if request else {})

@@ -33,6 +33,7 @@ from .common import (
 )
 from .comparing import check_retrain
 from .excluding import Exclude, excluded
+from .keeping import Keeper, KeptSlot
 
 if TYPE_CHECKING:
     from rich.table import Table
@@ -91,7 +92,8 @@ def run(
     with signals() as interrupted, ui.steps(method) as progress:
         tuned = tune(
             network.model, chosen, method, budget, reference=retrain, fixed=fixed, factory=own_factory(network),
-            progress=progress, slots=_slots(ui, network, chosen, method, fixed, retrain), interrupted=interrupted,
+            progress=progress, interrupted=interrupted,
+            slots=_slots(ui, network, chosen, method, fixed, retrain, Keeper(ui, interrupted)),
         )  # fmt: skip
     write_whole(out, tuned.preset().encode())
     _tell(ui, tuned, method, out)
@@ -112,7 +114,13 @@ def _reference(
 
 
 def _slots(
-    ui: Ui, network: Network, chosen: Split, method: str, fixed: dict[str, Any], retrain: Reference | None
+    ui: Ui,
+    network: Network,
+    chosen: Split,
+    method: str,
+    fixed: dict[str, Any],
+    retrain: Reference | None,
+    keeper: Keeper,
 ) -> Callable[[str], Slot] | None:
     """Where the trials are kept: under all they depend on.  The budget is not in it, so that a larger one goes on."""
     from ..checkpoint import digest_of
@@ -129,7 +137,7 @@ def _slots(
         device=str(next(network.model.parameters()).device),
     )  # fmt: skip
     (usable,) = slots_of(ui, f"trials of {key}")
-    return (lambda name: Store().slot(f"{name} of {key}")) if usable else None
+    return (lambda name: KeptSlot(Store().slot(f"{name} of {key}").path, keeper)) if usable else None
 
 
 def _tell(ui: Ui, tuned: Tuned, method: str, out: Path) -> None:

@@ -3,16 +3,19 @@
 from __future__ import annotations
 
 import json as jsonlib
+import os
 import sys
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager
-from typing import TYPE_CHECKING, Any
+from typing import IO, TYPE_CHECKING, Any
 
 from rich.console import Console
 from rich.markup import escape
 from rich.progress import BarColumn, MofNCompleteColumn, ProgressColumn, Task, TextColumn, TimeRemainingColumn
 from rich.progress import Progress as Bars
 from rich.text import Text
+
+from ..errors import ResourceError
 
 if TYPE_CHECKING:
     from ..loop import Progress
@@ -27,12 +30,26 @@ class Rate(ProgressColumn):
         return Text(f"{speed:.1f}/s" if speed else "", style="cyan")
 
 
+class Lasting(Console):
+    """A console that outlives its reader: who looked at the beginning alone (`| head`) does not end the work."""
+
+    def on_broken_pipe(self) -> None:
+        """Say nothing more; the console's own answer would be to end the command."""
+        self.quiet = True
+        _discard(self.file)
+
+
 class Ui:
-    """Prose and tables go to stdout, or to stderr when stdout carries JSON; bars always to stderr."""
+    """Prose and tables go to stdout, or to stderr when stdout carries JSON; bars always to stderr.
+
+    With JSON, `sys.stdout` is stderr until the command ends: what the user's own functions print is no JSON.
+    """
 
     def __init__(self, *, json: bool, quiet: bool) -> None:
-        self.json, self.quiet = json, quiet
-        self._prose, self._bars = Console(stderr=json, highlight=False), Console(stderr=True, highlight=False)
+        self.json, self.quiet, self._out = json, quiet, sys.stdout
+        if json:
+            sys.stdout = sys.stderr
+        self._prose, self._bars = Lasting(stderr=json, highlight=False), Lasting(stderr=True, highlight=False)
 
     def say(self, text: object) -> None:
         """A line or a table."""
@@ -51,8 +68,15 @@ class Ui:
     def result(self, value: dict[str, Any]) -> None:
         """The JSON object, when asked for."""
         if self.json:
-            unicode = "utf" in (getattr(sys.stdout, "encoding", None) or "utf-8").lower()
-            print(jsonlib.dumps(value, ensure_ascii=not unicode))
+            unicode = "utf" in (getattr(self._out, "encoding", None) or "utf-8").lower()
+            try:
+                print(jsonlib.dumps(value, ensure_ascii=not unicode), file=self._out, flush=True)
+            except OSError as error:
+                _discard(self._out)
+                cause = f"The result could not be written to stdout ({error.strerror})."
+                raise ResourceError(
+                    cause, "Files that the command wrote are whole; read its output to the end."
+                ) from error
 
     @contextmanager
     def count(self, label: str, total: int) -> Iterator[Callable[[int], None]]:
@@ -86,3 +110,10 @@ class Ui:
             console=self._bars,
             disable=self.quiet or not self._bars.is_terminal,
         )
+
+
+def _discard(stream: IO[str]) -> None:
+    """Let the rest of a stream go nowhere, what is flushed at the end included."""
+    nowhere = os.open(os.devnull, os.O_WRONLY)
+    os.dup2(nowhere, stream.fileno())
+    os.close(nowhere)
