@@ -106,6 +106,29 @@ def test_presets(toy, tmp_path):
         read_preset(file, "siamese")
 
 
+@pytest.mark.parametrize(
+    ("text", "words"),
+    [
+        ("[option]\nlr = 0.5\n", "option is none of method, options, tuned"),
+        ("lr = 0.5\n", "lr is none of"),
+        ('method = "siamese"\nlr = 0.5\n[options]\n', "lr is none of"),
+        ('method = "siamese"\n[tuned]\nbest = 1\n', "no table of options"),
+        ("method = 3\n[options]\n", "method is no text"),
+    ],
+)
+def test_a_preset_that_would_be_ignored_is_refused(tmp_path, text, words):
+    file = tmp_path / "mine.toml"
+    file.write_text(text)
+    with pytest.raises(InputRefused, match=words):
+        read_preset(file, "siamese")
+
+
+def test_a_preset_of_a_method_alone_has_no_options(tmp_path):
+    file = tmp_path / "mine.toml"
+    file.write_text('method = "siamese"\n')
+    assert read_preset(file, "siamese") == {}
+
+
 @pytest.mark.parametrize(("n", "every"), [(1, 2), (4, 2), (5, 4), (20, 10), (60, 10)])
 def test_few_records_are_looked_at_more_often(toy, n, every):
     some = split(toy.split.data, "id:" + ",".join(toy.split.data.ids[:n]))
@@ -132,6 +155,11 @@ def test_the_price_is_an_upper_bound(toy):
     read = paper.run(toy.model, s.forget_set, s.few_set, ratios=s.ratios).record.samples
     assert 2 * sum(read.values()) <= plan("siamese", "paper", {"batch_size": 16, "epochs": 2}, s)[0]
     torch.testing.assert_close(s.ratios, torch.tensor([0.0, 1.0, 0.0, 0.0]))
+
+
+def test_images_that_a_method_makes_have_their_price(toy):
+    options = {"iterations": 3, "n_g": 2, "n_s": 5, "batch_size": 16}
+    assert plan("gkt", "auto", options, toy.split) == (3 * (2 + 5) * 16, 16)
 
 
 def test_a_user_who_wants_all_epochs_gets_a_probe_all_the_same(toy):

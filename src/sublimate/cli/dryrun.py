@@ -27,12 +27,12 @@ def tell(
     records: TrainingRecords | None = None,
 ) -> None:
     """Rows per class, samples, minutes, memory and warnings; nothing is written, and what a run refuses is refused."""
-    from ..unlearn.presets import check, plan
+    from ..unlearn.presets import check, plan, reads_retained
 
     check(method, preset, options, network.model, split, records)
     images, in_flight = plan(method, preset, options, split)
     seconds, bytes_ = _cost(network.model, split.few_set, min(in_flight, 64))
-    rows, warnings = _rows(split), _warnings(split)
+    rows, warnings = _rows(split), _warnings(split, reads_retained(method, preset, options, split))
     facts = {
         "split": split.fingerprint,
         "rows": rows,
@@ -86,7 +86,7 @@ def _cost(model: nn.Module, part: Part, batch: int) -> tuple[float, float]:
     return min(seconds) / len(x), 2.0 * sum(sizes) / len(x)
 
 
-def _warnings(split: Split) -> list[str]:
+def _warnings(split: Split, reads_retained: bool) -> list[str]:
     import torch
 
     found = []
@@ -94,7 +94,7 @@ def _warnings(split: Split) -> list[str]:
         found.append("The data has no test or validation rows: nothing can be chosen or judged on never-seen records.")
     here = split.data.labels[split.few].unique()
     missing = [split.data.classes[int(k)] for k in split.data.labels[split.retain].unique() if not torch.isin(k, here)]
-    if missing:
+    if missing and reads_retained:
         found.append(f"The retained sample shows no record of {', '.join(missing)}: raise --few.")
     if len(split.forget) > len(split.retain):
         found.append("More is forgotten than kept: training anew without these records may be the better way.")

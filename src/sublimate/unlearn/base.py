@@ -80,6 +80,10 @@ class Unlearner(ABC):
     def reads(self, forget: int, retain: int) -> dict[str, int]:
         """How many records of "forget" and "retain" a run reads (at most, if it may stop early)."""
 
+    def makes(self) -> int:
+        """How many images of its own making a run passes through the network; most methods make none."""
+        return 0
+
     @final
     def unlearn(
         self,

@@ -99,6 +99,10 @@ class Gkt(Unlearner):
         """Nothing."""
         return {}
 
+    def makes(self) -> int:
+        """A batch of G's images in every step of G and of S."""
+        return self.iterations * (self.n_g + self.n_s) * self.batch_size
+
     def phases(self, job: Job) -> Iterator[Phase]:
         """One phase without data: n_g steps of G and n_s of S on the same noise."""
         T, S = job.teacher(), job.model

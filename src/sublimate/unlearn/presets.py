@@ -12,6 +12,7 @@ from torch import nn
 from ..errors import InputRefused, UsageError
 from ..files import read_bytes
 from ..loop import Progress, Saver
+from ..records import check_records
 from ..request import FullClass, Request
 from ..splits import Split
 from . import find, method
@@ -21,6 +22,7 @@ from .checks import check_job, check_support
 from .siamese import FILL
 
 KNOWN = ("auto", "paper")  # anything else is a file
+ENTRIES = ("method", "options", "tuned")  # of a preset file
 
 
 def serving(name: str, preset: str, options: Mapping[str, Any], request: Request) -> str:
@@ -73,8 +75,12 @@ def read_preset(path: Path, name: str) -> dict[str, Any]:
         found = tomllib.loads(read_bytes(path).decode())
     except (tomllib.TOMLDecodeError, UnicodeDecodeError) as error:
         raise InputRefused(f"{path} is no preset: {error}.", remedy) from None
-    if not found or not isinstance(found.get("options", {}), dict):
+    if other := sorted(set(found) - set(ENTRIES)):
+        raise InputRefused(f"{path} is no preset: {other[0]} is none of {', '.join(ENTRIES)}.", remedy)
+    if not isinstance(found.get("options", {} if set(found) == {"method"} else None), dict):
         raise InputRefused(f"{path} is no preset: it has no table of options.", remedy)
+    if not isinstance(found.get("method", name), str):
+        raise InputRefused(f"{path} is no preset: its method is no text.", remedy)
     if found.get("method", name) != name:
         raise InputRefused(
             f"{path} is a preset of {found['method']}, not of {name}.", f"Give --method {found['method']}."
@@ -87,9 +93,18 @@ def check(
 ) -> None:
     """Refuse what a run would refuse before it begins."""
     shares = check_job(model, split.forget_set, split.few_set, split.val_set, split.ratios, [])
-    check_support(method(name, **settled(name, preset, options)), split.forget_set, shares, records)
+    chosen = method(name, **settled(name, preset, options))
+    check_support(chosen, split.forget_set, shares, records)
+    if chosen.needs_records:
+        check_records(records, chosen.name, model, split.data)
     if preset == "auto" and name == "siamese":
         check_choosable(split)
+
+
+def reads_retained(name: str, preset: str, options: Mapping[str, Any], split: Split) -> bool:
+    """Whether a run reads any of the retained records that it may read."""
+    chosen = method(name, **settled(name, preset, options))
+    return chosen.reads(len(split.forget), len(split.few)).get("retain", 0) > 0
 
 
 def plan(name: str, preset: str, options: Mapping[str, Any], split: Split) -> tuple[int, int]:
@@ -97,7 +112,7 @@ def plan(name: str, preset: str, options: Mapping[str, Any], split: Split) -> tu
     chosen = method(name, **settled(name, preset, options))
     batch = int(chosen.options().get("batch_size", 1))
     if name != "siamese":
-        return sum(chosen.reads(len(split.forget), len(split.few)).values()), batch
+        return chosen.makes() + sum(chosen.reads(len(split.forget), len(split.few)).values()), batch
     own = chosen.options()
     iterations = own["epochs"] * -(-len(split.forget) // batch)
     if preset == "auto" and "epochs" not in options:
