@@ -53,6 +53,13 @@ class SliceRecorder:
         """How many of each."""
         return {"shards": self.shards, "slices": self.slices}
 
+    def check(self, rows: int) -> None:
+        """Refuse slices that so many records cannot fill."""
+        if self.shards * self.slices > rows:
+            raise InputRefused(
+                f"{rows} records cannot fill {self.shards} shards of {self.slices} slices.", "Ask for fewer."
+            )
+
     def phases(
         self, model: nn.Module, part: Part, recipe: Recipe, seed: int, meter: Meter, device: torch.device
     ) -> Iterator[Phase]:
@@ -68,10 +75,7 @@ class SliceRecorder:
 
     def _slicing(self, part: Part, recipe: Recipe, seed: int) -> Slicing:
         whole = part.data.sizes[0]
-        if self.shards * self.slices > whole:
-            raise InputRefused(
-                f"{whole} records cannot fill {self.shards} shards of {self.slices} slices.", "Ask for fewer."
-            )
+        self.check(whole)
         if not isinstance(recipe.views, str):
             raise InputRefused("A deletion must repeat the views, and these have no name.", "Give views by name.")
         # Dealt over all rows: who is left out, later or from the start, moves nobody else.
@@ -119,18 +123,27 @@ class UpdateRecorder:
 
 
 def find_recorder(
-    method: str, model: str, data: Data, *, shards: int, slices: int, watch: Request | str | None, seed: int
+    method: str,
+    model: str,
+    data: Data,
+    *,
+    shards: int = 5,
+    slices: int = 4,
+    watch: Request | str | None = None,
+    seed: int = 0,
 ) -> tuple[Recorder, str]:
     """The recorder for a method, and the architecture to train: for sisa, an ensemble of the model.
 
     >>> from sublimate.data import load
-    >>> find_recorder("sisa", "small-cnn", load("digits"), shards=5, slices=4, watch=None, seed=0)[1]
+    >>> find_recorder("sisa", "small-cnn", load("digits"))[1]
     'sisa:5:small-cnn'
     """
     if method not in RECORDED:
         raise unknown(UsageError, "method that needs records named", [method], RECORDED)
     if method == "sisa":
-        return SliceRecorder(shards, slices), f"sisa:{shards}:{model}"
+        recorder = SliceRecorder(shards, slices)
+        recorder.check(data.sizes[0])  # before so many networks are built
+        return recorder, f"sisa:{shards}:{model}"
     if watch is None:
         raise UsageError(
             "amnesiac-true keeps a whole update per batch, and must know for whose sake.",

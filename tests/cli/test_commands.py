@@ -100,6 +100,14 @@ def test_dry_run_writes_nothing(made, tmp_path, call):
     assert facts["images"] > 0 and facts["minutes"] >= 0 and facts["megabytes"] > 0
 
 
+@pytest.mark.parametrize(("method", "warned"), [("gkt", False), ("boundary-shrink", False), ("finetune", True)])
+def test_a_dry_run_asks_only_for_records_that_are_read(made, tmp_path, call, method, warned):
+    words = ("--data", "digits", "--forget", "class:3", "--method", method, "--few", "1", "--dry-run", "--json")
+    code, text, err = call("erase", "--model", made / "original.safetensors", "--out", tmp_path / "never", *words)
+    assert code == 0 and json.loads(text)["images"] > 0, err
+    assert any("raise --few" in warning for warning in json.loads(text)["warnings"]) is warned
+
+
 def test_preset_file(made, tmp_path, call):
     preset = tmp_path / "mine.toml"
     preset.write_text('method = "siamese"\n[options]\nlr = 0.002\nepochs = 1\n')
@@ -397,9 +405,10 @@ def test_records_that_do_not_fit_are_refused(sharded, tmp_path, call, case):
     args = erase_recorded(sharded, tmp_path, **changes)
     if changes.get("records", 0) is None:
         del args[args.index("--records") : args.index("--records") + 2]
-    found, _, err = call(*args, "--no-evaluate")
-    assert found == code and words in err.replace("\n", " "), err
-    assert not (tmp_path / "out.safetensors").exists()
+    for more in ("--no-evaluate", "--dry-run")[: 1 if case == "few" else 2]:  # only a run counts what was kept
+        found, _, err = call(*args, more)
+        assert found == code and words in err.replace("\n", " "), err
+        assert not (tmp_path / "out.safetensors").exists()
 
 
 def test_amnesiac_true_end_to_end(tmp_path, call):
@@ -419,6 +428,9 @@ def test_train_with_records_names_what_is_missing(tmp_path, call):
     args = [*RECORDED, "--out", tmp_path / "out.safetensors"]
     assert "Only one of" in call(*args, "--for", "sisa")[2]
     assert "Only one of" in call(*args, "--records", tmp_path / "kept")[2]
+    for option, value in {"--shards": "3", "--slices": "2", "--watch": "class:3"}.items():
+        code, _, err = call(*args, option, value)
+        assert code == 2 and f"{option} says how records are kept" in err
     assert "--watch" in call(*args, "--records", tmp_path / "kept", "--for", "amnesiac-true")[2]
     assert "nearest first: sisa" in call(*args, "--records", tmp_path / "kept", "--for", "siza")[2]
     assert not list(tmp_path.iterdir())

@@ -231,6 +231,8 @@ def test_refusals(toy, made):
         alike = copy.deepcopy(model)
         alike.__class__ = type("Alike", (nn.Module,), {"forward": Ensemble.forward})
         erase(alike, records, rows)
+    with pytest.raises(InputRefused, match="cannot fill 100000 shards of 4 slices"):  # before they are built
+        find_recorder("sisa", "small-cnn", toy.data, shards=100_000)
     with pytest.raises(InputRefused, match="cannot fill"):
         train(toy.data, shards=20, slices=20)
     with pytest.raises(InputRefused, match="have no name"):

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from pathlib import Path
-from typing import TYPE_CHECKING, Annotated
+from typing import TYPE_CHECKING, Annotated, Any
 
 import typer
 
@@ -45,8 +45,8 @@ def run(
     epochs: Annotated[int | None, typer.Option("--epochs", min=1, help="In place of the recipe's.")] = None,
     records: Annotated[Path | None, typer.Option("--records", help="Keep what --for needs (safetensors).")] = None,
     for_: Annotated[str | None, typer.Option("--for", help="Keep records for: sisa, amnesiac-true.")] = None,
-    shards: Annotated[int, typer.Option("--shards", min=1, help="Networks that vote, for sisa.")] = 5,
-    slices: Annotated[int, typer.Option("--slices", min=1, help="Of each shard, for sisa.")] = 4,
+    shards: Annotated[int | None, typer.Option("--shards", min=1, help="Networks that vote, for sisa; 5.")] = None,
+    slices: Annotated[int | None, typer.Option("--slices", min=1, help="Of each shard, for sisa; 4.")] = None,
     watch: Annotated[str | None, typer.Option("--watch", help="What may be asked for, for amnesiac-true.")] = None,
     canaries: Annotated[int | None, typer.Option("--canaries", help="Records planted for audits; half in.")] = None,
     size: Size = None,
@@ -75,7 +75,8 @@ def run(
     check_outputs((out, records, listed), inputs_of(data, (forget, watch, *exclude)))
     chosen, table = find_recipe(recipe, epochs=epochs, views=views), load(data, size=size)
     table, planted = (table, None) if canaries is None else plant(table, canaries, seed)
-    recorder, model = _recorder(records, for_, model, table, shards, slices, watch, seed)
+    wanted = {"shards": shards, "slices": slices, "watch": watch}
+    recorder, model = _recorder(records, for_, model, table, seed, wanted)
     build = factory(model, table)
     if kind_of(out) == "torch":
         ui.note(f"{out.name} will hold the weights alone: its later users give --arch, --mean and --std.")
@@ -117,16 +118,17 @@ def _recorder(
     method: str | None,
     model: str,
     table: Data,
-    shards: int,
-    slices: int,
-    watch: str | None,
     seed: int,
+    wanted: dict[str, Any],
 ) -> tuple[Recorder | None, str]:
     """Who keeps records, if any are wanted, and the architecture that is trained."""
     if (records is None) != (method is None):
         raise UsageError("Only one of --records and --for is given.", "Give both, or none.")
+    given = {name: value for name, value in wanted.items() if value is not None}
+    if method is None and given:
+        raise UsageError(f"--{next(iter(given))} says how records are kept, and none are.", "Give --records and --for.")
     if method is None:
         return None, model
     from ..recording import find_recorder
 
-    return find_recorder(method, model, table, shards=shards, slices=slices, watch=watch, seed=seed)
+    return find_recorder(method, model, table, seed=seed, **given)
