@@ -167,6 +167,38 @@ def test_an_id_may_hold_a_number_sign(tmp_path):
     assert parse(f"ids:{file}").ids == ("x#1", "y#2", "z")
 
 
+def test_a_line_that_is_a_known_id_is_that_id(tmp_path):
+    file = tmp_path / "list.txt"
+    file.write_text("cats/kitty #1.png\n7 # Ann\n # all\n lead\n#2\n")
+    assert parse(f"ids:{file}", ids=("cats/kitty #1.png", "7", " lead", "#2")).ids == (
+        "cats/kitty #1.png",
+        "7",
+        " lead",
+        "#2",
+    )
+    assert parse(f"ids:{file}").ids == ("cats/kitty", "7", "lead")
+
+
+@pytest.mark.parametrize(
+    ("text", "request_"),
+    [
+        ("class:d,og@50%", SubClass("d,og", 0.5)),
+        ("class: d,og @50%", SubClass("d,og", 0.5)),
+        ("class: lead", FullClass(" lead")),
+        ("class: lead@10%", SubClass(" lead", 0.1)),
+        ("class: lead, cat", FullClass(" lead", "cat")),
+        ("class: cat", FullClass("cat")),
+    ],
+)
+def test_names_with_commas_and_blanks_are_found(text, request_):
+    assert parse(text, classes=("d,og", " lead", "cat")) == request_
+
+
+def test_an_id_with_blanks_is_found():
+    assert parse("id: 7", ids=(" 7", "7")) == Records(" 7")
+    assert parse("id: 7", ids=("7",)) == Records("7")
+
+
 def test_a_text_that_is_one_known_name_is_that_name():
     assert parse("class:cat,dog", classes=("cat,dog", "cat")) == FullClass("cat,dog")
     assert parse("class:b@50%", classes=("b@50%", "b")) == FullClass("b@50%")

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import re
-from collections.abc import Sequence
+from collections.abc import Collection, Sequence
 from dataclasses import dataclass
 from pathlib import Path
 from typing import ClassVar
@@ -26,7 +26,7 @@ class FullClass:
     names: tuple[str, ...]
 
     def __init__(self, *names: str) -> None:
-        object.__setattr__(self, "names", tuple(dict.fromkeys(names)))
+        object.__setattr__(self, "names", tuple(dict.fromkeys(map(str, names))))
 
     @property
     def text(self) -> str:
@@ -116,13 +116,17 @@ def parse(text: str, classes: Sequence[str] = (), ids: Sequence[str] = ()) -> Re
     RandomFraction(share=0.1)
     >>> parse("class:cat,truck", classes=["cat,truck", "dog"])
     FullClass(names=('cat,truck',))
+    >>> parse("class:cat,truck@50%", classes=["cat,truck", "dog"])
+    SubClass(name='cat,truck', share=0.5)
     """
     kind, _, value = text.partition(":")
-    if kind == "class" and value.strip() in classes:
-        return FullClass(value.strip())
-    if kind == "id" and value.strip() in ids:
-        return Records(value.strip())
-    names = tuple(part.strip() for part in value.split(",") if part.strip())
+    known = set(classes if kind == "class" else ids)
+    if kind in ("class", "id") and _named(value, known) in known:
+        return FullClass(_named(value, known)) if kind == "class" else Records(_named(value, known))
+    name, _, part = value.rpartition("@")
+    if kind == "class" and part.endswith("%") and _named(name, known) in known:
+        return SubClass(_named(name, known), _share(part[:-1], text))
+    names = tuple(filter(None, (_named(one, known) for one in value.split(","))))
     if random := re.fullmatch(r"random@(.+)%", text):
         return RandomFraction(_share(random[1], text))
     if kind == "class" and (partial := re.fullmatch(r"([^,]+)@([^@,%]+)%", value)):
@@ -132,8 +136,13 @@ def parse(text: str, classes: Sequence[str] = (), ids: Sequence[str] = ()) -> Re
     if kind == "id" and names:
         return Records(*names)
     if kind == "ids" and value:
-        return Records(*_lines(Path(value)))
+        return Records(*_lines(Path(value), known))
     raise InputRefused(f"The request {text!r} cannot be read.", f"Write one of: {FORMS}.")
+
+
+def _named(text: str, known: Collection[str]) -> str:
+    """A name as it is written, where it is known so; else without the blanks around it."""
+    return text if text in known else text.strip()
 
 
 def _share(number: str, text: str) -> float:
@@ -151,7 +160,7 @@ def _check_share(share: float) -> None:
         raise InputRefused(f"A share of {share:g} is not between 0 and 1.", "Write, say, RandomFraction(0.1) for 10 %.")
 
 
-def _lines(path: Path) -> list[str]:
+def _lines(path: Path, known: Collection[str]) -> list[str]:
     try:
         lines = path.read_text(encoding="utf-8-sig").splitlines()
     except FileNotFoundError:
@@ -162,7 +171,11 @@ def _lines(path: Path) -> list[str]:
         raise ResourceError(f"{path} may not be read.", "Give yourself permission to read it.") from None
     except (OSError, ValueError):
         raise InputRefused(f"{str(path)!r} is no file.", "Give a text file with one record id a line.") from None
-    ids = [re.split(r"(?:^|\s)#", line, maxsplit=1)[0].strip() for line in lines]  # an id may hold a #
+    ids = [name if (name := _named(line, known)) in known else _without_comment(line) for line in lines]
     if not any(ids):
         raise InputRefused(f"{path} names no record.", "Write one record id a line.")
     return [i for i in ids if i]
+
+
+def _without_comment(line: str) -> str:
+    return re.split(r"(?:^|\s)#", line, maxsplit=1)[0].strip()  # an id may hold a #
