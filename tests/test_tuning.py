@@ -180,7 +180,9 @@ def test_without_optuna_the_remedy_is_named(toy, monkeypatch):
         tuned(toy)
 
 
-@pytest.mark.parametrize("text", ["", "0", "0m", "-3", "2.5", "20 minutes", "m", "1d", "1e3"])
+@pytest.mark.parametrize(
+    "text", ["", "0", "0m", "-3", "2.5", "20 minutes", "m", "1d", "1e3", "9" * 5000, "9" * 5000 + "m"]
+)
 def test_a_bad_budget(text):
     with pytest.raises(UsageError, match="is no budget"):
         Budget.parse(text)

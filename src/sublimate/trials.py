@@ -41,7 +41,7 @@ class Budget:
     @classmethod
     def parse(cls, text: str) -> Budget:
         """What a person writes: 30, 90s, 20m, 1.5h."""
-        found = re.fullmatch(r"(\d+)|(\d+(?:\.\d+)?)([smh])", text.strip())
+        found = re.fullmatch(r"(\d{1,9})|(\d{1,9}(?:\.\d{1,9})?)([smh])", text.strip())
         if not found or float(found[1] or found[2]) == 0:
             raise UsageError(f"{text!r} is no budget.", "Give a time (90s, 20m, 1h) or a number of trials (30).")
         if found[1]:
