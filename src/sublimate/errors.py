@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterable, Mapping
 from difflib import SequenceMatcher
 from heapq import nlargest
+from types import UnionType
 from typing import TYPE_CHECKING, TypeVar
 
 if TYPE_CHECKING:
@@ -72,13 +73,24 @@ class Interrupted(SublimateError):
 E_ = TypeVar("E_", bound=SublimateError)
 
 
-def unknown(error: type[E_], kind: str, names: Iterable[str], known: Iterable[str], most: int = 12) -> E_:
+def check_is(name: str, value: object, kind: type | UnionType, remedy: str) -> None:
+    """Refuse an argument of a wrong kind.
+
+    >>> check_is("seed", "x", int, "Give a whole number.")
+    Traceback (most recent call last):
+    sublimate.errors.InputRefused: seed cannot be of type str. Give a whole number.
+    """
+    if not isinstance(value, kind):
+        raise InputRefused(f"{name} cannot be of type {type(value).__name__}.", remedy)
+
+
+def unknown(error: type[E_], kind: str, names: Iterable[object], known: Iterable[object], most: int = 12) -> E_:
     """Build the error for names nobody knows; the known ones are listed, nearest first.
 
     >>> print(unknown(InputRefused, "class", ["cta"], ["truck", "cat"]))
     No class 'cta'. Known, nearest first: cat, truck.
     """
-    wrong, everything = list(names), list(known)
+    wrong, everything = list(map(str, names)), list(map(str, known))
     wanted = wrong[0].lower()
     nearest = nlargest(most, everything[:100_000], key=lambda k: SequenceMatcher(None, wanted, k.lower()).ratio())
     shown = ", ".join(repr(w) for w in wrong[:most]) + (f" and {len(wrong) - most} more" if len(wrong) > most else "")

@@ -9,10 +9,11 @@ from contextvars import ContextVar
 import torch
 from torch import Tensor, nn
 
-from .errors import InputRefused, SublimateError
+from .errors import InputRefused, SublimateError, check_is
 from .models.outputs import logits as as_logits
 from .splits import Part
 
+GIVE_MODEL = "Give a trained torch.nn.Module."
 LOOKING = ContextVar("looking", default=False)  # whether a network is only looked at, not trained
 
 
@@ -76,6 +77,7 @@ def prepare(part: Part, x: Tensor) -> Tensor:
 
 def predict(model: nn.Module, part: Part, batch_size: int = 500, tick: Callable[[int], None] | None = None) -> Tensor:
     """Logits of all rows of a part, without augmentation, in evaluation mode, on the CPU in float32."""
+    check_is("model", model, nn.Module, GIVE_MODEL)
     if not len(part):
         return torch.empty(0, len(part.data.classes))
     device, found = device_of(model), []

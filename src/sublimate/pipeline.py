@@ -5,6 +5,7 @@ from __future__ import annotations
 import time
 from collections.abc import Callable, Iterable, Mapping
 from dataclasses import dataclass
+from pathlib import Path
 from typing import Any, Literal
 
 import torch
@@ -13,14 +14,14 @@ from torch import nn
 from .audits.evaluation import Scores, evaluate
 from .audits.records import check_records
 from .data.core import Data
-from .errors import Interrupted, UnlearningFailed
-from .inference import accuracy, predict
+from .errors import Interrupted, UnlearningFailed, check_is
+from .inference import GIVE_MODEL, accuracy, predict
 from .loop import Progress, Saver
 from .networks import factory
 from .recording import find_recorder
 from .records import TrainingRecords
 from .request import Request, parse
-from .splits import Part, Split, split
+from .splits import GIVE_DATA, Part, Split, split
 from .training import find_recipe, fit
 from .unlearn import find
 from .unlearn.base import Factory, Record
@@ -71,6 +72,9 @@ def erase(
     >>> result.before.acc_df > result.after.acc_df
     True
     """
+    check_is("model", model, nn.Module, GIVE_MODEL)
+    check_is("data", data, Data, GIVE_DATA)
+    check_is("preset", preset, str | Path, "Give auto, paper or the path of a preset file.")
     asked = parse(request, data.classes, data.ids) if isinstance(request, str) else request
     method = serving(method, preset, options, asked)
     chosen = split(data, asked, few=find(method).few if few is None else few, seed=seed, exclude=exclude)
@@ -182,6 +186,8 @@ def train(
     progress: Callable[[Progress], None] | None = None,
 ) -> nn.Module:
     """Train a network from scratch; with `forget`, without those rows and those of `exclude`: Retrain."""
+    check_is("data", data, Data, GIVE_DATA)
+    check_is("model", model, str, "Give the name of a built-in network, or module:function for one of your own.")
     rows = data.train if forget is None else split(data, forget, seed=seed, exclude=exclude).retain
     chosen = find_recipe(recipe, epochs=epochs, views=views)
     return fit(factory(model, data), Part(data, rows, "train"), chosen, seed=seed, progress=progress)[0]

@@ -5,10 +5,11 @@ from __future__ import annotations
 import re
 from collections.abc import Collection, Sequence
 from dataclasses import dataclass
+from numbers import Integral, Real
 from pathlib import Path
 from typing import ClassVar
 
-from .errors import InputRefused, ResourceError
+from .errors import InputRefused, ResourceError, check_is
 
 FORMS = "class:cat,truck · class:automobile@90% · random@10% · ids:FILE · id:7,19"
 
@@ -25,7 +26,9 @@ class FullClass:
     share: ClassVar[float] = 1.0
     names: tuple[str, ...]
 
-    def __init__(self, *names: str) -> None:
+    def __init__(self, *names: str | int) -> None:
+        for name in names:
+            check_is("A class", name, str | Integral, "Name the classes one by one: FullClass('cat', 'truck').")
         object.__setattr__(self, "names", tuple(dict.fromkeys(map(str, names))))
 
     @property
@@ -47,6 +50,8 @@ class SubClass:
     share: float
 
     def __post_init__(self) -> None:
+        check_is("A class", self.name, str | Integral, "Give one name: SubClass('cat', 0.5).")
+        object.__setattr__(self, "name", str(self.name))
         _check_share(self.share)
 
     @property
@@ -156,6 +161,7 @@ def _share(number: str, text: str) -> float:
 
 
 def _check_share(share: float) -> None:
+    check_is("A share", share, Real, "Give a number, say 0.1 for 10 %.")
     if not 0 < share <= 1:
         raise InputRefused(f"A share of {share:g} is not between 0 and 1.", "Write, say, RandomFraction(0.1) for 10 %.")
 

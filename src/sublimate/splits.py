@@ -13,10 +13,12 @@ import torch
 from torch import Tensor
 
 from .data.core import Data
-from .errors import InputRefused
+from .errors import InputRefused, check_is
 from .randomness import stream
 from .request import FORMS, FullClass, Records, Request, SubClass, parse
 from .selecting import never_seen, rows_of, selected, stratified
+
+GIVE_DATA = "Give what sublimate.load or Data.from_dataset returns."
 
 
 @dataclass(frozen=True, eq=False)
@@ -135,6 +137,8 @@ def split(
     >>> len(s.few), bool((s.data.labels[s.retain] == 3).any()), s.ratios[3].item()
     (100, False, 1.0)
     """
+    check_is("data", data, Data, GIVE_DATA)
+    check_is("seed", seed, SupportsIndex, "Give a whole number.")
     request = parse(request, data.classes, data.ids) if isinstance(request, str) else request
     _check_arguments(request, few, exclude)
     excluded = rows_of(data, tuple(dict.fromkeys(map(str, exclude))))

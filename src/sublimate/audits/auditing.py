@@ -8,6 +8,7 @@ from dataclasses import replace
 
 from torch import nn
 
+from ..arguments import checked_scorers
 from ..errors import InputRefused
 from ..splits import Part, Split
 from .blind import not_tested
@@ -59,6 +60,7 @@ def audit(
     >>> sm.audit(model, original=model, split=sm.split(data, "id:7,8,9")).verdict
     'INCONCLUSIVE'
     """
+    scorers = checked_scorers(model, original, split, reference, scorers)
     _check(tier, scorers)
     check_sample(sample)
     began = time.perf_counter()

@@ -11,7 +11,7 @@ from functools import cached_property
 import torch
 from torch import Tensor
 
-from ..errors import InputRefused
+from ..errors import InputRefused, check_is
 
 Reader = Callable[[Tensor], Tensor]
 """Row indices -> images (n, C, H, W): uint8 pixels, float pixels in 0..1, or model-ready float input."""
@@ -55,10 +55,10 @@ class Data:
         test: object = None,
         val: object = None,
         *,
-        classes: Sequence[str] | None = None,
+        classes: Sequence[object] | None = None,
         ids: Sequence[object] | None = None,
-        mean: Sequence[float] | None = None,
-        std: Sequence[float] | None = None,
+        mean: Sequence[float] | float | None = None,
+        std: Sequence[float] | float | None = None,
         flip: bool = True,
         name: str = "dataset",
     ) -> Data:
@@ -143,6 +143,7 @@ class Data:
 
 
 def _check(data: Data) -> None:
+    check_is("labels", data.labels, Tensor, "Give a tensor of class numbers.")
     n, k = sum(data.sizes), len(data.classes)
     if data.sizes[0] == 0:
         raise InputRefused(f"{data.name} has no training rows.", "Give the records the network was trained on.")

@@ -10,7 +10,8 @@ import torch
 from PIL import Image
 from torch import Tensor
 
-from ..errors import InputRefused
+from ..errors import InputRefused, SublimateError
+from ..importing import told
 from ..randomness import guarded
 from .image_files import GREY, check_depth
 
@@ -30,7 +31,13 @@ Row = tuple[Tensor, Any]
 
 def row(table: Table, i: int, pixels: bool) -> Row:
     """Row i, or a typed error."""
-    item = table[i]
+    try:
+        item = table[i]
+    except (SublimateError, MemoryError):
+        raise
+    except Exception as error:  # whatever the user's own code raises
+        remedy = "Let dataset[i] return (image, label) for every row."
+        raise InputRefused(f"Row {i} of the data set cannot be read: {told(error)}.", remedy) from error
     if not (isinstance(item, tuple | list) and len(item) == 2):
         raise InputRefused(f"Row {i} is {type(item).__name__}, not a pair.", "Let dataset[i] return (image, label).")
     return tensor_of(item[0], pixels), plain(item[1])

@@ -7,7 +7,7 @@ from collections.abc import Callable
 from functools import partial
 from pathlib import Path
 
-from ..errors import InputRefused, SublimateError, UsageError, unknown
+from ..errors import InputRefused, SublimateError, UsageError, check_is, unknown
 from ..importing import here_importable, imported, told
 from .cifar import cifar
 from .cifar_sets import CIFAR10, CIFAR100
@@ -32,14 +32,15 @@ def load(name: str | Path, *, size: int | None = None, root: Path | None = None)
     >>> load("digits").sizes
     (1437, 360, 0)
     """
+    check_is("The name of data", name, str | Path, "Give a known name, a path, or module:function.")
     path, name = Path(name), str(name)
-    if name not in SOURCES and path.is_dir():
+    if name not in SOURCES and os.path.isdir(name):  # which takes any text, however long
         return image_folder(path, size)
     if size is not None:
         raise UsageError(f"{name} is no image folder, so its images cannot be resized.", "Leave out size (--size).")
     if name in SOURCES:
         return SOURCES[name](root)
-    if path.is_file():
+    if os.path.isfile(name):
         return npz(path)
     if ":" in name:
         return _from_function(name)

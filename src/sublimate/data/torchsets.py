@@ -3,15 +3,17 @@
 from __future__ import annotations
 
 import hashlib
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from functools import partial
+from numbers import Real
 from typing import Any
 
+import numpy as np
 import torch
 from torch import Tensor
 from torch.utils.data import ConcatDataset, DataLoader, Dataset, IterableDataset, Subset, TensorDataset
 
-from ..errors import InputRefused
+from ..errors import InputRefused, check_is
 from ..randomness import guarded
 from .core import Data
 from .pixels import check_normalisation
@@ -33,14 +35,15 @@ def from_dataset(
     test: object = None,
     val: object = None,
     *,
-    classes: Sequence[str] | None = None,
+    classes: Sequence[object] | None = None,
     ids: Sequence[object] | None = None,
-    mean: Sequence[float] | None = None,
-    std: Sequence[float] | None = None,
+    mean: Sequence[float] | float | None = None,
+    std: Sequence[float] | float | None = None,
     flip: bool = True,
     name: str = "dataset",
 ) -> Data:
     """See `Data.from_dataset`."""
+    check_is("flip", flip, bool | np.bool_, "Give True or False.")
     pixels = mean is not None
     tables = [_table(source) for source in (train, test, val)]
     with guarded():
@@ -50,15 +53,15 @@ def from_dataset(
         example = _image(probes[0][0][0])
         labels = torch.cat([labels_of(t, probe, example, pixels) for t, probe in zip(tables, probes, strict=True)])
     if mean is not None or std is not None:
-        mean, std = check_normalisation(name, len(example), plain(mean) or (), plain(std) or ())
+        mean, std = check_normalisation(name, len(example), _numbers("mean", mean), _numbers("std", std))
     images = _in_memory([table for table in tables if len(table)], pixels, example)
     return Data(
         name=name,
         images=partial(read, ConcatDataset(tables), pixels, example) if images is None else images,
         labels=labels,
         sizes=(len(tables[0]), len(tables[1]), len(tables[2])),
-        classes=_names(tables[0], labels) if classes is None else tuple(classes),
-        ids=tuple(map(str, ids or ())),
+        classes=_names(tables[0], labels) if classes is None else _texts("classes", classes),
+        ids=() if ids is None else _texts("ids", ids),
         mean=mean,
         std=std,
         flip=flip,
@@ -103,6 +106,22 @@ def _names(table: Any, labels: Tensor) -> tuple[str, ...]:
         table = table.dataset
     names = getattr(table, "classes", None)
     return tuple(map(str, range(int(labels.max()) + 1) if names is None else names))
+
+
+def _texts(name: str, values: Any) -> tuple[str, ...]:
+    found = plain(values)
+    check_is(name, found, Iterable, "Give a list, one for each.")
+    return tuple(map(str, found))
+
+
+def _numbers(name: str, values: Any) -> Sequence[float]:
+    """One value per channel; a number alone is that of the only one."""
+    found = plain(values)
+    found = () if found is None else (found,) if isinstance(found, Real) else found
+    check_is(name, found, list | tuple, "Give numbers, one per channel.")
+    for value in found:
+        check_is(f"A value of {name}", value, Real, "Give numbers, one per channel.")
+    return tuple(found)
 
 
 def _content(probes: Sequence[Mapping[int, Row]]) -> str:

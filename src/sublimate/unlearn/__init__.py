@@ -5,7 +5,7 @@ from __future__ import annotations
 from importlib.metadata import EntryPoint, entry_points
 from typing import Any
 
-from ..errors import InputRefused, UsageError, unknown
+from ..errors import InputRefused, UsageError, check_is, unknown
 from ..importing import imported, told
 from .amnesiac import Amnesiac
 from .amnesiac_true import AmnesiacTrue
@@ -76,6 +76,7 @@ def find(name: str) -> type[Unlearner]:
     >>> find("siamese").few
     1000
     """
+    check_is("method", name, str, "Give the name of a method: `sublimate methods` lists them.")
     if name in METHODS:
         return METHODS[name]
     for point in entry_points(group="sublimate.methods"):

@@ -11,8 +11,8 @@ from typing import Any, ClassVar, Literal, final
 import torch
 from torch import Tensor, nn
 
-from ..errors import InputRefused, UnlearningFailed
-from ..inference import device_of, gradients_on
+from ..errors import InputRefused, UnlearningFailed, check_is
+from ..inference import GIVE_MODEL, device_of, gradients_on
 from ..loop import Loop, Observe, Progress, Saver
 from ..models.memory import channels_last
 from ..phase import Measured, Phase
@@ -126,6 +126,7 @@ class Unlearner(ABC):
 
         `observe` looks at the network at the end of every epoch: it is told the epochs done and those in all so far.
         """
+        check_is("model", model, nn.Module, GIVE_MODEL)
         record = Record(method=self.name, options=self.options())
         check_overlap(forget, retain)
         parts = to_part(forget, "forget"), to_part(retain, "retain"), None if val is None else to_part(val, "val")
