@@ -243,7 +243,8 @@ def test_ids_named_twice_are_counted_once_with_a_note(ids):
     s = split(table([0, 1, 2, 3, 0]), Records(*ids))
     assert s.forget.tolist() == sorted({int(i) for i in ids})
     again = len(ids) - len(set(ids))
-    assert s.notes == ((f"Ids named again were counted once ({again} repetitions).",) if again else ())
+    told = "1 repetition" if again == 1 else f"{again} repetitions"
+    assert s.notes == ((f"Ids named again were counted once ({told}).",) if again else ())
 
 
 def test_ids_excluded_twice_are_excluded_once():

@@ -87,6 +87,8 @@ def make_folder(path: AnyPath) -> None:
     """Make the folder and those above it, where missing."""
     try:
         os.makedirs(path, exist_ok=True)
+    except FileExistsError as error:
+        raise ResourceError(f"{path} is a file, not a folder.", "Give the path of a folder.") from error
     except OSError as error:
         raise _unwritable(Path(path), error) from error
 

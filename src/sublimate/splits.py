@@ -171,7 +171,7 @@ def split(
 def _notes(request: Request, excluded: int) -> tuple[str, ...]:
     repeated = request.repeated if isinstance(request, Records) else 0
     found = {
-        f"Ids named again were counted once ({repeated} repetitions).": repeated,
+        f"Ids named again were counted once ({repeated} repetition{'' if repeated == 1 else 's'}).": repeated,
         f"Left out of every part, for they were forgotten earlier: {excluded} records.": excluded,
     }
     return tuple(note for note, count in found.items() if count)

@@ -19,6 +19,12 @@ def test_every_architecture_is_known_again(name, classes, channels):
     assert identify(shapes(name, classes, channels)) == Identity(name, classes, channels, 32)
 
 
+@pytest.mark.parametrize("name", MODELS)
+def test_counters_of_batches_need_not_be_there(name):
+    old = {key: shape for key, shape in shapes(name, 10).items() if not key.endswith("num_batches_tracked")}
+    assert identify(old) == Identity(name, 10, 3, 32)
+
+
 @pytest.mark.parametrize("size", [28, 32, 64])
 def test_the_head_of_stem64_tells_the_size(size):
     assert identify(shapes("stem64-resnet8", 10, 1, size)) == Identity("stem64-resnet8", 10, 1, size)

@@ -24,7 +24,7 @@ def fit(module: M_, checkpoint: Checkpoint) -> M_:
     if differences := _differences(wanted, found):
         raise InputRefused(
             f"The checkpoint does not fit the network: {'; '.join(differences)}.",
-            "Name the network it was made for with --arch.",
+            "Name the network it was made for with --arch, or the data it was trained on.",
         )
     note_versions(found, _clean_versions(checkpoint.layout))
     try:

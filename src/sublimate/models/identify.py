@@ -8,6 +8,7 @@ from typing import NamedTuple
 
 import torch
 
+from ..checkpoint.fitting import is_counter
 from ..errors import InputRefused
 from .registry import MODELS, build
 
@@ -28,12 +29,13 @@ class Identity(NamedTuple):
 def identify(shapes: Shapes) -> Identity | None:
     """The architecture whose names and shapes are exactly these; None for a foreign state dict.
 
-    The size is 32 where the shapes do not depend on it.
+    Counters of batches need not be there: old files lack them.  The size is 32 where the shapes do not depend on it.
 
     >>> network = build("small-cnn", 7, channels=1, size=8)
     >>> identify({name: tuple(tensor.shape) for name, tensor in network.state_dict().items()})
     Identity(architecture='small-cnn', classes=7, channels=1, size=32)
     """
+    shapes = _uncounted(shapes)
     for name in MODELS:
         example = _shapes(Identity(name, 2, 3, 32))
         if example.keys() != shapes.keys():
@@ -60,4 +62,8 @@ def _shapes(identity: Identity) -> dict[str, tuple[int, ...]]:
     name, classes, channels, size = identity
     with torch.device("meta"):
         network = build(name, classes, channels=channels, size=size)
-    return {key: tuple(tensor.shape) for key, tensor in network.state_dict().items()}
+    return _uncounted({key: tuple(tensor.shape) for key, tensor in network.state_dict().items()})
+
+
+def _uncounted(shapes: Shapes) -> dict[str, tuple[int, ...]]:
+    return {key: shape for key, shape in shapes.items() if not is_counter(key)}
