@@ -8,7 +8,6 @@ from dataclasses import replace
 
 from torch import nn
 
-from ..arguments import checked_scorers
 from ..errors import InputRefused
 from ..inference import gradients_on
 from ..splits import Part, Split
@@ -17,6 +16,7 @@ from .copies import Trained, without_copies, without_kept
 from .curves import curves
 from .evaluation import check_sample
 from .gates import MOST_DELTA, carried_out
+from .given import checked_scorers
 from .harm import Parts, complaints, harm
 from .kind import apart_from_nature
 from .looking import Look

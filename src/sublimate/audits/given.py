@@ -7,12 +7,12 @@ from typing import TYPE_CHECKING, Any
 
 from torch import Tensor, nn
 
-from .errors import InputRefused, check_is
-from .inference import GIVE_MODEL
-from .splits import Split
+from ..errors import InputRefused, check_is
+from ..inference import GIVE_MODEL
+from ..splits import Split
 
 if TYPE_CHECKING:
-    from .audits.outputs import Outputs
+    from .outputs import Outputs
 
 Scorer = Callable[["Outputs"], Tensor]
 
