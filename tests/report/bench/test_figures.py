@@ -18,7 +18,7 @@ from sublimate.bench.results import Results
 from sublimate.report.bench.figures.gaps import _unbeaten
 from sublimate.report.bench.figures.labels import beside
 from sublimate.report.bench.figures.looks import looks
-from sublimate.report.bench.figures.picture import GREY, Axis, fold, folded_axis, log_axis, short
+from sublimate.report.bench.figures.picture import GREY, Axis, Goal, fold, folded_axis, log_axis, short
 from sublimate.report.bench.figures.printing import printed
 from sublimate.report.bench.figures.saving import figures, pictures, save
 
@@ -186,6 +186,13 @@ def test_names_beside_marks_avoid_each_other():
     axis = Axis(span=(0.0, 1.0))
     sides = beside({"left": (0.45, 0.5), "right": (0.55, 0.5), "edge": (0.98, 0.9)}, axis, axis, (3.0, 2.0))
     assert sides == {"left": "left", "right": "right", "edge": "left"}
+
+
+def test_names_beside_marks_avoid_an_upright_line_and_its_name():
+    axis, goal = Axis(span=(0.0, 1.0)), Goal(name="Retrain", at=0.7)
+    for place in ((0.62, 0.3), (0.55, 0.9)):  # before the line; before its name, which is at the top
+        assert beside({"a method": place}, axis, axis, (3.0, 2.0)) == {"a method": "right"}
+        assert beside({"a method": place}, axis, axis, (3.0, 2.0), [goal]) == {"a method": "left"}
 
 
 def test_the_same_results_print_the_same_bytes_and_nothing_global_changes(made_results, tmp_path):

@@ -108,15 +108,15 @@ def _cost(block: Block, looks: Looks, title: str) -> Panel | None:
     front = _unbeaten([_dot(line) for line in timed if not line.failed])
     joined = Look(colour=GREY, marker="", line="-")
     between = Marks(name="", x=[time for time, _ in front], y=[fold(gap) for _, gap in front], look=joined)
-    return Panel(title=title, marks=[between, *_dots(timed, looks, x, y)], x=x, y=y, goals=goals)
+    return Panel(title=title, marks=[between, *_dots(timed, looks, x, y, goals)], x=x, y=y, goals=goals)
 
 
 def _dot(line: Line) -> tuple[float, float]:
     return line.seconds or 0.0, _distance(line)
 
 
-def _dots(lines: Sequence[Line], looks: Looks, x: Axis, y: Axis) -> Iterator[Marks]:
-    sides = beside({listed_name(line): (_dot(line)[0], fold(_dot(line)[1])) for line in lines}, x, y, NARROW)
+def _dots(lines: Sequence[Line], looks: Looks, x: Axis, y: Axis, goals: Sequence[Goal]) -> Iterator[Marks]:
+    sides = beside({listed_name(line): (_dot(line)[0], fold(_dot(line)[1])) for line in lines}, x, y, NARROW, goals)
     for line in lines:
         (time, gap), name = _dot(line), listed_name(line)
         yield Marks(
