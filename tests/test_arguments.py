@@ -26,6 +26,7 @@ NETWORK, DATA, SPLIT = "torch.nn.Module", "sublimate.load", "sublimate.split"
 MISUSED = {
     "load a number": (lambda t: sm.load(5), "cannot be of type int"),
     "load a long name": (lambda t: sm.load("a" * 5000), "No data set"),
+    "evaluate swapped": (lambda t: sm.evaluate(t.split, t.model), SPLIT),
     "split a name": (lambda t: sm.split("digits", "class:3"), DATA),
     "split by a word": (lambda t: sm.split(t.data, "class:1", seed="x"), "seed cannot be of type str"),
     "erase from a name": (lambda t: sm.erase("net.pt", t.data, "class:1"), NETWORK),

@@ -9,7 +9,7 @@ import torch
 from torch import Tensor, nn
 
 from ..data.core import Data
-from ..errors import InputRefused
+from ..errors import InputRefused, check_is
 from ..inference import accuracy, predict
 from ..splits import Part, Split
 from .membership import entropy_mia
@@ -54,6 +54,7 @@ def evaluate(
 
     `sample` bounds the number of rows per part (seeded).  Figures that do not apply are None.
     """
+    check_is("split", split, Split, "Give what sublimate.split returns.")
     check_sample(sample)
     retain, forget, test = parts(split, sample)
     z = {part.name: predict(model, part, tick=tick) for part in (retain, forget, test)}
