@@ -61,6 +61,7 @@ DIGITS = ("--data", "digits", "--forget", "class:3", "--few", "100")
 
 
 def test_every_command_goes_on(made, disk, tmp_path, call, monkeypatch):
+    monkeypatch.setenv("SUBLIMATE_CACHE", str(tmp_path / "cache"))  # nothing is continued
     later = iter(range(10**9, 10**12, 1000))  # than the machine can have run: saving is always due
     monkeypatch.setattr("sublimate.loop.time.monotonic", later.__next__)
     model, out = made / "original.safetensors", tmp_path / "out.safetensors"
