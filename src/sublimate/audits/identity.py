@@ -65,11 +65,10 @@ def _head(original: nn.Module, tensors: Mapping[str, Tensor], classes: int | Non
 
 def _found(mine: Mapping[str, Tensor], theirs: Mapping[str, Tensor]) -> dict[str, Tensor]:
     """The network's tensors under the original's names."""
-    mine_longer, theirs_longer = _prefix(list(mine), list(theirs)), _prefix(list(theirs), list(mine))
-    found = ({name: mine.get(long + name.removeprefix(short)) for name in theirs} for long, short in (
-        (mine_longer, ""), ("", theirs_longer),
-    ))  # fmt: skip
-    return max(({n: t for n, t in one.items() if t is not None} for one in found), key=len)
+    before_mine, before_theirs = _prefix(list(mine), list(theirs)), _prefix(list(theirs), list(mine))
+    longer = {name: mine[before_mine + name] for name in theirs if before_mine + name in mine}
+    shorter = {before_theirs + name: tensor for name, tensor in mine.items() if before_theirs + name in theirs}
+    return max(longer, shorter, key=len)
 
 
 def _prefix(longer: list[str], shorter: list[str]) -> str:
