@@ -31,3 +31,17 @@ def test_a_run_that_is_continued_after_its_last_iteration_still_warns(toy):
     assert any("lost" in warning for warning in whole.record.warnings)
     assert resumed.record.warnings == whole.record.warnings
     assert all(torch.equal(a, b) for a, b in zip(whole.model.parameters(), resumed.model.parameters(), strict=True))
+
+
+def test_a_failure_tells_how_long_the_run_lasted_also_when_it_was_continued(toy):
+    given, saver = toy.split, _Memory()
+    method = sm.method("neggrad", lr=30.0, epochs=2, batch_size=10)  # twelve iterations; ruined when it looks after the last
+    parts = {"ratios": given.ratios, "val": given.val_set}
+    with pytest.raises(UnlearningFailed) as whole:
+        method.run(toy.model, given.forget_set, given.few_set, **parts)
+    asked = iter([False] * 7 + [True])
+    with pytest.raises(Interrupted, match="iteration 8"):
+        method.run(toy.model, given.forget_set, given.few_set, **parts, saver=saver, interrupted=lambda: next(asked))
+    with pytest.raises(UnlearningFailed) as resumed:
+        method.run(toy.model, given.forget_set, given.few_set, **parts, saver=saver)
+    assert whole.value.lasted == resumed.value.lasted == 11 / 12
