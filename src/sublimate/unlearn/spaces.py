@@ -34,6 +34,7 @@ SPACES: dict[str, Space] = {
         "weight": Range(0.05, 2.0, log=True),
         "near": Range(0.3, 3.0, log=True),
     },
+    "neggrad": {"lr": Range(5e-7, 0.015, log=True)},  # nothing holds what stays: deep networks bear 1e-6
     "neggrad-plus": {"alpha": Range(0.5, 0.999)},
     "badt": {"tau": Range(0.5, 8.0, log=True)},
     "scrub": {"alpha": Range(0.001, 1.0, log=True), "msteps": Range(1, 6)},
