@@ -133,7 +133,9 @@ def shaky(monkeypatch):
 
     def run(self, *args, **given):
         if self.lr > 1e-4:
-            raise UnlearningFailed("Ruined.", "Be gentle.", lasted=1e-4 / self.lr)
+            failure = UnlearningFailed("Ruined.", "Be gentle.")
+            failure.kept = 1e-5 / self.lr
+            raise failure
         return Siamese.run(replace(Siamese(), lr=self.lr, epochs=2), *args, **given)
 
     monkeypatch.setitem(METHODS, "shaky", type("Shaky", (Siamese,), {"name": "shaky", "run": run}))
@@ -144,7 +146,7 @@ def test_a_failed_trial_is_very_bad_and_the_search_goes_on(toy, shaky):
     failed = [trial for trial in result.trials if trial.failed]
     assert failed and len(failed) < 8 and result.facts["failed"] == len(failed)
     assert all(trial.failed == "Ruined." for trial in failed)
-    assert [t.value for t in failed] == [FAILED + 1 - 1e-4 / t.options["lr"] for t in failed], "the sooner the worse"
+    assert [t.value for t in failed] == [FAILED - 1e-5 / t.options["lr"] for t in failed], "the more ruined the worse"
     assert result.ranked[0].value < 300 and result.ranked[0].failed is None
 
 

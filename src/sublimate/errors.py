@@ -58,11 +58,11 @@ class UnlearningFailed(SublimateError):
 
     exit_code = 6
 
-    def __init__(self, cause: str, remedy: str, model: nn.Module | None = None, lasted: float = 1.0) -> None:
+    def __init__(self, cause: str, remedy: str, model: nn.Module | None = None) -> None:
         super().__init__(cause, remedy)
         self.model = model
-        self.lasted = lasted  # which share of its phase was run until then
         self.samples: Mapping[str, int] = {}  # what was read until then, per part
+        self.kept = 0.0  # of a collapse: the share of the original's accuracy that was left
 
 
 class Interrupted(SublimateError):

@@ -62,7 +62,6 @@ class Loop:
     choices: dict[str, Any] = field(default_factory=dict)  # of the method; saved with the run
     observe: Observe | None = None  # looks at the network along the run, and changes nothing
     _epochs: int = 0  # of the phases before the present one
-    _lasted: float = 0.0  # share of the present phase
     _good: dict[str, Tensor] = field(default_factory=dict)
     _masks: set[str] = field(default_factory=set)  # what was infinite from the start is meant to be
     _saved_at: float = field(default_factory=time.monotonic)
@@ -82,7 +81,6 @@ class Loop:
     def _run(self, phase: Phase, number: int, start: int) -> None:
         done = start
         for t in range(start, phase.iterations):
-            self._lasted = t / phase.iterations
             self._iterate(phase, number, t)
             done = t + 1
             if phase.optimizer and phase.checks(done):
@@ -92,7 +90,6 @@ class Loop:
             if phase.shows(done):
                 self._show(phase, done)
             self._save_if_due(phase, number, done)
-        self._lasted = 1.0
         if phase.finish:
             phase.finish()
             self._check()
@@ -150,7 +147,7 @@ class Loop:
 
     def _fail(self, cause: str) -> None:
         self.model.load_state_dict(self._good)
-        raise UnlearningFailed(cause, "Use a lower learning rate or fewer epochs.", self.model, self._lasted)
+        raise UnlearningFailed(cause, "Use a lower learning rate or fewer epochs.", self.model)
 
     def _snapshot(self) -> dict[str, Tensor]:
         return copy.deepcopy(self.model.state_dict())

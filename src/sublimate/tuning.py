@@ -27,7 +27,7 @@ from .unlearn.spaces import space
 
 SAMPLE = 2000  # records of each part that the distance to Retrain is measured on
 COMPARED = ("acc_dr", "acc_df", "ta", "mia")
-FAILED = 1000.0  # the value of a trial that ruined the network: worse than any that did not, and the sooner the worse
+FAILED = 1000.0  # the value of a trial that ruined the network: worse than any that did not; less by what it kept
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -106,7 +106,7 @@ def tune(
                 factory=factory, progress=progress, saver=slot, interrupted=stop,
             )  # fmt: skip
         except UnlearningFailed as failure:
-            return FAILED + 1 - failure.lasted, failure.cause
+            return FAILED - failure.kept, failure.cause
         return objective(outcome.model), None
 
     default = {name: getattr(start, name) for name in searched}

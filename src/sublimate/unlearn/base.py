@@ -175,7 +175,7 @@ class Unlearner(ABC):
             if self.changes:
                 record.choices["confidence_shift"] = told(effect(job.model, job.original, job.forget))
         except UnlearningFailed as failure:
-            failure.samples = dict(job.meter)
+            failure.samples, failure.kept = dict(job.meter), guard.kept if guard else 0.0
             if self.anew:  # what begins at random has no good state of its own
                 failure.model = copy.deepcopy(job.original)
             raise

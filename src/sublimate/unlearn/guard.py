@@ -19,12 +19,14 @@ class Guard:
     def __init__(self, job: Job) -> None:
         self._job = job
         self.before, self.now = job.retained_accuracy(job.original), float("nan")
+        self.kept = 0.0  # of a collapse: the share of the accuracy that was left
 
     def __call__(self) -> str | None:
         """Why the network is ruined, or None."""
         self.now = self._job.retained_accuracy(self._job.model)
         if self.now >= self.before / 2:
             return None
+        self.kept = self.now / self.before
         return f"The network collapsed: {self.now:.1f} % on never-seen retained classes, {self.before:.1f} % before."
 
     @property
