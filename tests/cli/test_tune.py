@@ -22,6 +22,21 @@ def tune_with(made, tmp_path, **changes):
     return ["tune", *(str(part) for key, value in options.items() for part in (f"--{key}", value))]
 
 
+def test_a_method_that_needs_records_of_training_is_tuned_with_them(tmp_path, call):
+    network, records = tmp_path / "recorded.safetensors", tmp_path / "kept.safetensors"
+    code, _, err = call(
+        "train", "--data", "digits", "--model", "small-cnn", "--epochs", "3", "--out", network,
+        "--for", "amnesiac-true",
+        "--watch", "id:6,7,8", "--records", records,
+    )  # fmt: skip
+    assert code == 0, err
+    words = tune_with(tmp_path, tmp_path, model=network, method="amnesiac-true", forget="id:6,7", budget="2")
+    assert call(*words)[0] == 3, "without its records"
+    code, text, err = call(*words, "--records", records, "--set", "epochs=1", "--json")
+    assert code == 0, err
+    assert set(json.loads(text)["tried"][1]["options"]) == {"lr"}
+
+
 def test_tune_then_erase(made, tmp_path, call):
     preset, reference = tmp_path / "tuned.toml", made / "retrain.safetensors"
     words = [*tune_with(made, tmp_path, reference=reference), "--set", "epochs=1"]

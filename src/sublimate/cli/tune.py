@@ -39,6 +39,7 @@ if TYPE_CHECKING:
     from rich.table import Table
 
     from ..networks import Network
+    from ..records import TrainingRecords
     from ..splits import Split
     from ..store import Slot
     from ..tuning import Reference, Tuned
@@ -61,6 +62,7 @@ def run(
     exclude: Exclude = [],  # noqa: B006
     reference: Annotated[Path | None, typer.Option("--reference", help="A Retrain to come near to.")] = None,
     few: Annotated[str | None, typer.Option("--few", help="Retained records it may read, or all.")] = None,
+    records: Annotated[Path | None, typer.Option("--records", help="What train kept for the method.")] = None,
     set_: Annotated[list[str], typer.Option("--set", help="An option that stays, say epochs=3.")] = [],  # noqa: B006
     size: Size = None,
     arch: Arch = None,
@@ -76,13 +78,14 @@ def run(
     ui, device = start(threads, device, json, quiet)
     from ..data.sources import load
     from ..files import check_outputs, sha256, write_whole
+    from ..records import TrainingRecords
     from ..splits import split
     from ..trials import Budget
     from ..tuning import tune
 
     limit, fixed = Budget.parse(budget), {"seed": seed} | options_of(set_)
-    check_outputs((out,), inputs_of(data, (forget, *exclude), model, reference))
-    table = load(data, size=size)
+    check_outputs((out,), inputs_of(data, (forget, *exclude), model, records, reference))
+    kept, table = TrainingRecords.load(records) if records else None, load(data, size=size)
     network = open_model(model, table, arch, mean, std, device, ui)
     chosen = split(network.data, forget, few=few_of(few, method), seed=seed, exclude=excluded(network, exclude, seed))
     for note in chosen.notes:
@@ -91,9 +94,9 @@ def run(
     ui.say(f"Tuning {method} to forget {chosen.request.text}: {limit.text}" + (" trials." if limit.trials else "."))
     with signals() as interrupted, ui.steps(method) as progress:
         tuned = tune(
-            network.model, chosen, method, budget, reference=retrain, fixed=fixed, factory=own_factory(network),
-            progress=progress, interrupted=interrupted,
-            slots=_slots(ui, network, chosen, method, fixed, retrain, Keeper(ui, interrupted)),
+            network.model, chosen, method, budget, reference=retrain, fixed=fixed, records=kept,
+            factory=own_factory(network), progress=progress, interrupted=interrupted,
+            slots=_slots(ui, network, chosen, method, fixed, kept, retrain, Keeper(ui, interrupted)),
         )  # fmt: skip
     write_whole(out, tuned.preset().encode())
     _tell(ui, tuned, method, out)
@@ -119,6 +122,7 @@ def _slots(
     chosen: Split,
     method: str,
     fixed: dict[str, Any],
+    records: TrainingRecords | None,
     retrain: Reference | None,
     keeper: Keeper,
 ) -> Callable[[str], Slot] | None:
@@ -133,6 +137,7 @@ def _slots(
     key = run_key(
         tune=method, space=space(find(method)), fixed=fixed, split=chosen.fingerprint,
         few=chosen.few.tolist(), model=digest_of(network.model.state_dict()), data=digest_of_data(network.data),
+        records=digest_of(records.tensors) if records else None,
         reference=retrain.digest if retrain else None, optuna=find_optuna().__version__,
         device=str(next(network.model.parameters()).device),
     )  # fmt: skip
