@@ -35,9 +35,7 @@ def test_a_run_that_is_continued_after_its_last_iteration_still_warns(toy):
 
 def test_a_collapse_tells_what_was_kept_also_when_the_run_was_continued(toy):
     given, saver = toy.split, _Memory()
-    method = sm.method(
-        "neggrad", lr=30.0, epochs=2, batch_size=10
-    )  # twelve iterations; ruined when it looks after the last
+    method = sm.method("neggrad", lr=30.0, epochs=2, batch_size=10)  # twelve iterations; ruined at their end
     parts = {"ratios": given.ratios, "val": given.val_set}
     with pytest.raises(UnlearningFailed) as whole:
         method.run(toy.model, given.forget_set, given.few_set, **parts)
