@@ -118,8 +118,7 @@ def _networks(table: Table, on: Row, scenario: str, presets: list[Path]) -> Iter
             continue
         if cls.needs_records:
             if not table.public:
-                recipe = {key: TRAINED[key] for key in ("model", "recipe", "epochs")}
-                yield name, _step(f"{name} {where}", does.unlearn_recorded, on=on, method=name, seed=seed, **recipe)
+                yield name, _recorded(f"{name} {where}", on, name)
             continue
         for preset in ("paper", "auto") if name == "siamese" else ("auto",):
             label = f"{name} {preset}" if name == "siamese" else name
@@ -132,7 +131,15 @@ def _networks(table: Table, on: Row, scenario: str, presets: list[Path]) -> Iter
         if which == scenario:
             # The values of the file, not its path: the key of a step must not depend on where a file lies.
             tuned, preset = read_preset(path, name), "paper" if name == "siamese" else "auto"
+            if METHODS[name].needs_records:
+                yield f"{name} tuned", _recorded(f"{name} tuned {where}", on, name, options=tuned)
+                continue
             yield f"{name} tuned", _unlearn(f"{name} tuned {where}", original, on, name, preset, table.few, tuned)
+
+
+def _recorded(label: str, on: Row, name: str, **options: Row) -> Step:
+    recipe = {key: TRAINED[key] for key in ("model", "recipe", "epochs")}
+    return _step(label, does.unlearn_recorded, on=on, method=name, seed=on["seed"], **recipe, **options)
 
 
 def _unlearn(

@@ -55,7 +55,7 @@ def test_names_and_parameters_are_those_of_results_that_exist():
         "given": ("context", "path", "digest"),
         "train": ("context", "on", "model", "recipe", "epochs", "views", "seed", "without"),
         "unlearn": ("context", "on", "method", "preset", "options", "few"),
-        "unlearn_recorded": ("context", "on", "method", "model", "recipe", "epochs", "seed"),
+        "unlearn_recorded": ("context", "on", "method", "model", "recipe", "epochs", "seed", "options"),
     }
     on = {"data": "digits", "request": "", "seed": 0}
     assert original(on).function == "sublimate.bench.steps:train"
@@ -86,6 +86,15 @@ def test_an_unlearning_says_what_it_read(on, store):
     assert told["read"] == {"forget": 2 * 2 * 32, "retain": 2 * 2 * 30}
     assert told["samples"] == 128 + 120
     assert (told["options"]["lr"], told["options"]["batch_size"]) == (1e-2, 30)
+
+
+@pytest.mark.parametrize(("options", "epochs"), [({}, 3), ({"options": {"epochs": 1}}, 1)])
+def test_a_method_of_records_takes_values_too(options, epochs, on, store):
+    parameters = {"on": on, "method": "amnesiac-true", "model": "small-cnn", "recipe": "fast", "epochs": 1, "seed": 5}
+    step = Step(name="recorded", function=steps.unlearn_recorded, parameters=parameters | options)
+    run([step], store)
+    told = steps.run_of(network(step, store))["options"]
+    assert (told["epochs"], told["seed"]) == (epochs, 5)
 
 
 def test_a_failed_run_leaves_the_last_good_network_and_the_cause(on, store):

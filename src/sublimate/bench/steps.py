@@ -80,7 +80,15 @@ def unlearn(
 
 @placed
 def unlearn_recorded(
-    context: Context, *, on: Request, method: str, model: str, recipe: str, epochs: int | None, seed: int
+    context: Context,
+    *,
+    on: Request,
+    method: str,
+    model: str,
+    recipe: str,
+    epochs: int | None,
+    seed: int,
+    options: Mapping[str, Any] | None = None,
 ) -> bytes:
     """Training that keeps records, and the request thereafter: both in one step, for the records are large."""
     data = table(on["data"])
@@ -88,10 +96,8 @@ def unlearn_recorded(
     network, records = train_recorded(
         data, model, method=method, watch=on["request"], recipe=recipe, epochs=epochs, seed=seed
     )
-    clock = Clock()
-    result = erase_split(
-        network, asked, method=method, preset="auto", options={"seed": seed}, evaluated=False, records=records
-    )
+    clock, chosen = Clock(), {"seed": seed, **(options or {})}
+    result = erase_split(network, asked, method=method, preset="auto", options=chosen, evaluated=False, records=records)
     architecture = f"sisa:5:{model}" if method == "sisa" else model
     return packed(result.model, architecture, data, method=_told(result, clock))
 
