@@ -41,7 +41,7 @@ def run(
     forget: Forget = None,
     exclude: Exclude = [],  # noqa: B006
     recipe: Annotated[str, typer.Option("--recipe", help="fast or paper.")] = "fast",
-    views: Annotated[str, typer.Option("--views", help="simple, contrastive or cutout.")] = "simple",
+    views: Annotated[str, typer.Option("--views", help="simple, contrastive, cutout or none.")] = "simple",
     epochs: Annotated[int | None, typer.Option("--epochs", min=1, help="In place of the recipe's.")] = None,
     records: Annotated[Path | None, typer.Option("--records", help="Keep what --for needs (safetensors).")] = None,
     for_: Annotated[str | None, typer.Option("--for", help="Keep records for: sisa, amnesiac-true.")] = None,
