@@ -36,15 +36,16 @@ def declared(data: str, seed: int = 0) -> Iterator[tuple[Row, Step]]:
             case = case.model_copy(update=SMALL | {"request": REQUESTS[scenario]})
         bed = Bed(case=case, seed=seed, folder=experiment.folder)
         for method in experiment.methods:
-            yield {"scenario": scenario, "method": method.label, "seed": seed}, _examined(bed, case, method)
+            label = {"scenario": scenario, "method": method.label, "seed": seed}
+            yield label, _examined(f"{scenario} {method.label} {seed}", bed, case, method)
 
 
-def _examined(bed: Bed, case: Case, method: Method) -> Step:
+def _examined(label: str, bed: Bed, case: Case, method: Method) -> Step:
     network = bed.network(values(method, case, "cpu", bed.folder))
     roles = {"network": network, "original": bed.original, "reference": bed.second}
     parameters = {role: step.name for role, step in roles.items()} | {"on": bed.on, "sample": AUDITED}
     return Step(
-        name=f"verdicts on {network.name}",
+        name=f"verdicts {label}",
         function=analysis.examined,
         parameters=parameters | {"seed": bed.seeds["evaluate"]},
         needs=tuple(dict.fromkeys(roles.values())),

@@ -9,18 +9,44 @@ from pathlib import Path
 
 import pytest
 
+from sublimate.plan.steps import order
+
 ROOT = Path(__file__).parents[2]
 
 
+SCRIPTS = ("methods", "assurance", "verdicts")
+
+
 @pytest.fixture
-def methods(monkeypatch: pytest.MonkeyPatch):
-    """The script, without what it would leave among the modules."""
+def scripts(monkeypatch: pytest.MonkeyPatch):
+    """The scripts by name, without what they would leave among the modules."""
     monkeypatch.syspath_prepend(str(ROOT / "benchmarks"))
-    for name in ("methods", "tables"):
+    for name in (*SCRIPTS, "tables"):
         monkeypatch.delitem(sys.modules, name, raising=False)
-    yield importlib.import_module("methods")
-    for name in ("methods", "tables"):
+    yield {name: importlib.import_module(name) for name in SCRIPTS}
+    for name in (*SCRIPTS, "tables"):
         sys.modules.pop(name, None)
+
+
+@pytest.fixture
+def methods(scripts):
+    return scripts["methods"]
+
+
+@pytest.mark.parametrize(
+    ("script", "arguments"),
+    [
+        ("methods", ("fashion-mini", [], [])),
+        ("assurance", ("digits", 2)),
+        ("assurance", ("cifar", 2)),
+        ("verdicts", ("fashion-mini",)),
+        ("verdicts", ("cifar10",)),
+    ],
+)
+def test_every_row_has_a_step_of_its_own(scripts, script: str, arguments: tuple[object, ...]) -> None:
+    steps = [step for _, step in scripts[script].declared(*arguments)]
+    assert len({step.key for step in steps}) == len(steps) > 1
+    assert len(order(steps)) >= len(steps)  # and no two of one name
 
 
 def test_published_networks_that_no_method_touched_keep_their_keys(methods) -> None:
