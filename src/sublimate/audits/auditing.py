@@ -93,6 +93,7 @@ def audit(
         gates=[*gates, *clean.gates],
         delta=crowd.delta,
         smallest_detectable=crowd.detectable,
+        chance_alike=crowd.chance,
         harm=found,
         mia={"before": _mia(before), "after": _mia(after)},
         curves=curves(before, after),

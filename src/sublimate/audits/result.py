@@ -78,6 +78,9 @@ class Audit(_Plain):
     gates: list[Gate]
     delta: float | None = Field(description="largest |AUC − .5| that still counts as alike")
     smallest_detectable: float | None = Field(description="smallest |AUC − .5| that is found 4 times out of 5")
+    chance_alike: float | None = Field(
+        default=None, description="chance that by every score records that were never seen would be called alike"
+    )
     harm: dict[str, Any]
     mia: dict[str, float] = Field(description="the paper's attack, in percent; not a verdict")
     curves: dict[str, Any] = Field(description="histograms of confidence and ROC curves, for drawing")

@@ -9,6 +9,7 @@ import torch
 from torch import Tensor
 
 from .apart import apart_tests
+from .chance import chance_alike, rank_correlation
 from .gates import (
     MOST_DELTA,
     enough_records,
@@ -28,12 +29,14 @@ from .tails import class_tests, tail_tests
 
 @dataclass(frozen=True)
 class Crowd:
-    """Tests and gates of tier 1, δ, the smallest leak that could be seen, and what the original showed."""
+    """Tests and gates of tier 1, δ, the smallest leak that could be seen, how often no leak would be called alike
+    with so many records, and what the original showed."""
 
     tests: list[Test]
     gates: list[Gate]
     delta: float | None
     detectable: float | None
+    chance: float | None
     original: Compared
 
     @property
@@ -53,8 +56,9 @@ def look_at_crowd(
     """Compare forgotten with never-seen records; `gone` are the wholly forgotten classes."""
     was, now = (compare(out["forget"], out["control"], scorers) for out in (before, after))
     delta, whole = tolerance(was), bool(torch.isin(after["forget"].labels, gone).all())
+    control = after["control"].where(torch.isin(after["control"].labels, after["forget"].labels))
     gates = [
-        fair_attack(after["control"].where(torch.isin(after["control"].labels, after["forget"].labels)), seed, scorers),
+        fair_attack(control, seed, scorers),
         fair_control(after["forget"], after["control"]),
         # Of whole classes no record may be known, and it is asked directly whether they are.
         *([] if whole else [members_seen(after["retain"], after["never"], scorers)]),
@@ -68,4 +72,6 @@ def look_at_crowd(
         *tail_tests(after["forget"], after["control"], seed),
         *class_tests(after["never"], gone),
     ]
-    return Crowd(tests, gates, delta, detectable(now.null_se, alpha=ALPHA / len(scorers)), was)
+    least = detectable(now.null_se, alpha=ALPHA / len(scorers))
+    chance = chance_alike(delta, now.null_se, rank_correlation(control, scorers)) if delta else None
+    return Crowd(tests, gates, delta, least, chance, was)

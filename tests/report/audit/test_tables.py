@@ -104,6 +104,14 @@ def test_too_few_records_and_nothing_to_erase():
     )
 
 
+def test_the_page_says_how_often_a_perfect_erasure_is_seen():
+    said = power(Audit.model_construct(smallest_detectable=0.05, delta=0.05, chance_alike=0.784))
+    assert said.endswith(
+        "Differences below δ = 0.050 count as alike. "
+        "With so many records a perfect erasure is shown to be one in 78 % of audits."
+    )
+
+
 def test_attacks_cost_steps():
     spent = Compute(images=1, steps=2500, seconds=0.5)
     assert cost(Audit.model_construct(compute=spent)) == (

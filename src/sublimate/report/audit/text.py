@@ -90,7 +90,20 @@ def power(found: Audit) -> str:
     alike = "The original shows no leak, so there is no tolerance δ to judge by."
     if found.delta is not None:
         alike = f"Differences below δ = {found.delta:.3f} count as alike."
+    if found.chance_alike is not None:
+        alike += (
+            f" With so many records a perfect erasure is shown to be one in {_percent(found.chance_alike)} of audits."
+        )
     return f"{least} {alike}"
+
+
+def _percent(share: float) -> str:
+    """A share in whole percent, none or all only where it is.
+
+    >>> _percent(0.784), _percent(0.9999), _percent(0.0)
+    ('78 %', 'more than 99 %', 'less than 1 %')
+    """
+    return "more than 99 %" if share > 0.99 else "less than 1 %" if share < 0.01 else f"{share:.0%}".replace("%", " %")
 
 
 def mia(found: Audit) -> str:

@@ -1,0 +1,74 @@
+"""The chance of a PASS where nothing is left: by hand, and against the audit's own tests on drawn records."""
+
+from __future__ import annotations
+
+from statistics import NormalDist
+
+import pytest
+import torch
+from scipy.stats import spearmanr
+
+from sublimate.audits.chance import chance_alike, rank_correlation
+from sublimate.audits.intervals import null_se
+from sublimate.audits.outputs import Outputs
+from sublimate.audits.population import SCORERS, compare, population_tests
+from sublimate.randomness import stream
+
+# δ .05 at a standard error of .015: (.05 − 1.644854 · 2 · .015 · √.2475) / .015 = 1.696731 standard errors are left.
+ALONE = 2 * NormalDist().cdf(1.696731) - 1
+
+
+def answers(n: int, seed: int = 0, classes: int = 3) -> Outputs:
+    g = stream(seed)
+    labels = torch.randint(classes, (n,), generator=g)
+    z = torch.randn(n, classes, generator=g)
+    z[torch.arange(n), labels] += 1.0 + labels  # classes of different ease
+    v1, v2 = (z + torch.randn(z.shape, generator=g) for _ in range(2))
+    return Outputs(z, v1, v2, labels)
+
+
+@pytest.mark.parametrize(
+    ("correlation", "expected"),
+    [
+        (torch.eye(1), ALONE),
+        (torch.eye(3), ALONE**3),
+        (torch.ones(4, 4), ALONE),
+        (-torch.ones(2, 2) + 2 * torch.eye(2), ALONE),
+    ],
+)
+def test_by_hand(correlation, expected):
+    assert chance_alike(0.05, 0.015, correlation) == pytest.approx(expected, abs=0.01)
+
+
+def test_too_few_records_never_show_it_and_very_many_always_do():
+    assert chance_alike(0.05, 0.05, torch.eye(5)) == 0.0
+    assert chance_alike(0.05, 0.001, torch.eye(5)) == 1.0
+
+
+def test_the_correlation_is_spearmans_within_classes():
+    out = answers(60, classes=2)
+    scorers = {"first": lambda o: o.z[:, 0] + 100.0 * o.labels, "second": lambda o: o.v1[:, 0]}
+    by_class = []
+    for k in (0, 1):
+        own = out.labels == k
+        by_class.append((int(own.sum()), spearmanr(out.z[own, 0], out.v1[own, 0]).statistic))
+    pooled = sum(n * (n**2 - 1) / n**2 * rho for n, rho in by_class) / sum(n * (n**2 - 1) / n**2 for n, _ in by_class)
+    found = rank_correlation(out, scorers)
+    assert found[0, 1] == pytest.approx(pooled, abs=1e-9)
+    assert found.diagonal().tolist() == [1.0, 1.0]
+
+
+def test_a_constant_score_goes_with_none():
+    found = rank_correlation(answers(30), {"flat": lambda o: torch.zeros(len(o)), "first": lambda o: o.z[:, 0]})
+    assert torch.equal(found, torch.eye(2, dtype=torch.double))
+
+
+def test_it_is_how_often_the_audit_calls_alike_what_is_alike():
+    n, m, draws = 500, 700, 300
+    often = 0
+    for seed in range(draws):
+        tests = population_tests(compare(answers(n, 2 * seed), answers(m, 2 * seed + 1)), 0.05)
+        often += all(test.outcome == "alike" for test in tests)
+    expected = chance_alike(0.05, null_se(n, m), rank_correlation(answers(2000), SCORERS))
+    assert 0.3 < expected < 0.9
+    assert often / draws == pytest.approx(expected, abs=3 * (expected * (1 - expected) / draws) ** 0.5)
