@@ -20,7 +20,7 @@ from pathlib import Path
 from tempfile import TemporaryDirectory
 
 ROOT = Path(__file__).parents[1]
-MODULES = ("intervals", "statistics", "proportions", "epsilon", "signals", "distances")
+MODULES = ("intervals", "statistics", "proportions", "epsilon", "signals", "distances", "chance")
 TARGET = 85.0
 CONFIGURATION = """
 [tool.mutmut]

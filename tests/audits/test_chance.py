@@ -45,6 +45,10 @@ def test_too_few_records_never_show_it_and_very_many_always_do():
     assert chance_alike(0.05, 0.001, torch.eye(5)) == 1.0
 
 
+def test_it_is_drawn_the_same_way_each_time():
+    assert chance_alike(0.05, 0.015, torch.eye(5)) == 12_531 / 20_000  # by hand 0.62523, ± 0.0034
+
+
 def test_the_correlation_is_spearmans_within_classes():
     out = answers(60, classes=2)
     scorers = {"first": lambda o: o.z[:, 0] + 100.0 * o.labels, "second": lambda o: o.v1[:, 0]}
