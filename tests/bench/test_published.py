@@ -38,7 +38,7 @@ def methods(scripts):
     [
         ("methods", ("fashion-mini", [], [])),
         ("assurance", ("digits", 2)),
-        ("assurance", ("cifar", 2)),
+        ("assurance", ("cifar", 2, 1)),
         ("verdicts", ("fashion-mini",)),
         ("verdicts", ("cifar10",)),
     ],

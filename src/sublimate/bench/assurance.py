@@ -26,8 +26,8 @@ Beside = list[tuple[nn.Module, str]]
 """References with the split that they were trained on."""
 
 
-def verdicts(context: Context, *, problem: str, request: str, seed: int) -> list[Row]:
-    """One original, three of its Retrains (one is audited, two are references) and the zoo, at tiers 1 and 2."""
+def verdicts(context: Context, *, problem: str, request: str, seed: int, sabotaged: bool = True) -> list[Row]:
+    """One original and three of its Retrains (one is audited, two are references), at tiers 1 and 2; and the zoo."""
     p = PROBLEMS[problem]
     data = table(p, seed)
     chosen = split(data, request, few=1000, seed=seed)
@@ -45,7 +45,8 @@ def verdicts(context: Context, *, problem: str, request: str, seed: int) -> list
         for name, m in (("original", original), ("retrain", retrained))
         for tier in (1, 2)
     ]
-    return rows + [about | row for row in _sabotaged(p, original, chosen, beside, seed)]
+    zoo = _sabotaged(p, original, chosen, beside, seed) if sabotaged else ()
+    return rows + [about | row for row in zoo]
 
 
 def _sabotaged(p: Problem, original: nn.Module, chosen: Split, beside: Beside, seed: int) -> Iterator[Row]:
