@@ -4,7 +4,8 @@
     python benchmarks/assurance.py cifar --seeds 10 --sabotaged 5     # 10,000 records of CIFAR-10
 
 Each seed: an original, a Retrain, two more Retrains as references; the first of them also every sabotage of the zoo.
-Runs through the plan: killed and started again it continues.  Writes docs/results/assurance-<problem>.jsonl and .md from what is done.
+Runs through the plan: killed and started again it continues.  Writes docs/results/assurance-<problem>.jsonl and .md
+from what is done.
 """
 
 from __future__ import annotations
