@@ -65,7 +65,7 @@ def markdown(rows: list[Row]) -> str:
 def _line(row: Row) -> str:
     first, second = row["tiers"]
     area = f"{first['auc']:.3f} [{first['low']:.3f}, {first['high']:.3f}]" if first.get("auc") is not None else "–"
-    telling = ", ".join(second["telling"]) or "–"
+    telling = "; ".join(second["telling"]) or "–"
     return f"| {row['method']} | {area} | {first['verdict']} | {second['verdict']} | {telling} |"
 
 
