@@ -1,9 +1,9 @@
 """Can the audit be fooled, and does it see what is there?  On networks that learn by heart.
 
     python benchmarks/assurance.py digits --seeds 10                  # two requests each
-    python benchmarks/assurance.py cifar --seeds 10 --sabotaged 5     # 10,000 records of CIFAR-10
+    python benchmarks/assurance.py cifar --seeds 10 --sabotaged 1     # 10,000 records of CIFAR-10
 
-Each seed: an original, a Retrain, two more Retrains as references; the first of them also every sabotage of the zoo.
+Each seed: an original, a Retrain, two more Retrains as references; the first seeds also every sabotage of the zoo.
 Runs through the plan: killed and started again it continues.  Writes docs/results/assurance-<problem>.jsonl and .md
 from what is done.
 """

@@ -45,6 +45,11 @@ def test_too_few_records_never_show_it_and_very_many_always_do():
     assert chance_alike(0.05, 0.001, torch.eye(5)) == 1.0
 
 
+def test_what_the_audit_calls_too_few_records_never_passes():
+    assert chance_alike(0.05, 0.05 / 2.93 * 0.999, torch.eye(1)) == pytest.approx(0.8, abs=0.02)
+    assert chance_alike(0.05, 0.05 / 2.93 * 1.001, torch.eye(1)) == 0.0
+
+
 def test_it_is_drawn_the_same_way_each_time():
     assert chance_alike(0.05, 0.015, torch.eye(5)) == 12_531 / 20_000  # by hand .9102525⁵ = 0.6249, ± 0.0034
 

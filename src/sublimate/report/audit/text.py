@@ -98,7 +98,7 @@ def power(found: Audit) -> str:
 
 
 def _percent(share: float) -> str:
-    """A share in whole percent, none or all only where it is.
+    """A share in whole percent, near none and near all in words.
 
     >>> _percent(0.784), _percent(0.9999), _percent(0.0)
     ('78 %', 'more than 99 %', 'less than 1 %')
