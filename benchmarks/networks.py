@@ -1,4 +1,4 @@
-"""The networks that `sublimate bench --edition cpu` trains, so that nobody trains them twice.
+"""The networks that `sublimate bench --edition cpu` and `verdicts.py cifar10` train, so that nobody trains them twice.
 
     python benchmarks/networks.py keep    # those in the cache folder -> docs/results/networks
     python benchmarks/networks.py take    # docs/results/networks -> the cache folder: bench goes on from there
@@ -12,6 +12,7 @@ import sys
 from pathlib import Path
 
 from tables import RESULTS
+from verdicts import declared
 
 from sublimate.bench.experiments import find
 from sublimate.bench.planning import plan
@@ -26,8 +27,8 @@ FOLDER, SEEDS = RESULTS / "networks", 3
 
 def trained() -> dict[str, Step]:
     """The steps that train, by the name of the file that holds their network."""
-    steps = order(steps_of(plan(find("all"), "cpu", SEEDS)))
-    return {f"{step.key}.safetensors": step for step in steps if str(step.function).endswith(":train")}
+    steps = steps_of(plan(find("all"), "cpu", SEEDS)) + [step for _, step in declared("cifar10")]
+    return {f"{step.key}.safetensors": step for step in order(steps) if str(step.function).endswith(":train")}
 
 
 def keep(store: Store) -> list[str]:
