@@ -69,7 +69,7 @@ def test_failed_kinds_of_views_are_crosses(made_results):
         fallen(made_results, "ablation/views", "Siamese", views="cutout"), "ablation-views-before-after"
     ).panels
     for panel in panels:
-        places = {marks.name: marks.y for marks in panel.marks if marks.name}
+        places = {marks.name: [round(y) for y in marks.y] for marks in panel.marks if marks.name}
         assert places == {"Original": [0, 1, 2], "Siamese": [0, 1], "Siamese (failed)": [2]}
         assert len(broken(panel)) == 1 and broken(panel)[0].startswith("cutout, Siamese (failed): ")
 

@@ -140,6 +140,20 @@ def test_ways_start_at_the_original_and_yardsticks_lie_above(made_results):
     assert [mark.name for mark in panel.marks][-2:] == ["Original", "Retrain"]
 
 
+def test_equal_figures_of_one_line_do_not_cover_each_other(made_results):
+    alike = [
+        row.model_copy(update={"figures": dict.fromkeys(row.figures, 50.0)})
+        for row in only(made_results, "ablation/views").rows
+    ]
+    picture = picture_of(
+        replace(only(made_results, "ablation/views"), rows=tuple(alike)), "ablation-views-before-after"
+    )
+    for panel in picture.panels:
+        places = [at for marks in panel.marks if marks.look.marker for at in zip(marks.x, marks.y, strict=True)]
+        assert len(set(places)) == len(places) > len(panel.y.ticks)
+        assert all(abs(y - round(y)) < 0.5 for _, y in places)  # each stays on its own line
+
+
 def test_clouds_stand_by_scenario_and_views(made_results):
     picture = picture_of(made_results, "analysis-tsne-retrain-386cffe6")
     assert [[panel.title for panel in row] for row in picture.grid][1] == [

@@ -91,8 +91,9 @@ def views_pictures(summary: Summary, looks: Looks) -> Iterator[Picture]:
             name=f"{file_name(summary.experiment.id)}-before-after",
             experiment=summary.experiment.id,
             title="Before and after, by kind of views",
-            words="In percent: the ring is the original, the star Retrain, the filled marks are after erasing. Where "
-            "the filled marks of one panel lie under each other, the kind of views does not matter.",
+            words="In percent: the ring is the original, the star Retrain, the filled marks are after erasing; the "
+            "marks of one line are a little apart in height, only to be seen all. Where those of one kind lie under "
+            "each other in a panel, the kind of views does not matter.",
             grid=[[_before_after(summary.blocks, key, looks) for key in measures]],
             legend=True,
         )
@@ -109,7 +110,7 @@ def _before_after(blocks: Sequence[Block], key: str, looks: Looks) -> Panel:
         columns.append((label, [_value(line, key) for line in sound], replace(looks[label], line="")))
         if any(broken):
             columns.append((f"{label} (failed)", [_value(line, key) for line in broken], BROKEN))
-    return joined(HEADS[key], names, columns, Axis(title="percent", span=(-6, 106)))
+    return joined(HEADS[key], names, columns, Axis(title="percent", span=(-6, 106)), spread=0.6)
 
 
 def _value(line: Line | None, key: str) -> float | None:
@@ -117,18 +118,27 @@ def _value(line: Line | None, key: str) -> float | None:
 
 
 def joined(
-    title: str, names: Sequence[str], columns: Sequence[tuple[str, Sequence[float | None], Look]], x: Axis
+    title: str,
+    names: Sequence[str],
+    columns: Sequence[tuple[str, Sequence[float | None], Look]],
+    x: Axis,
+    spread: float = 0.0,
 ) -> Panel:
-    """A list with several marks on every line, joined by a thin line."""
+    """A list with several marks on every line, joined by a thin line.
+
+    `spread` is how much of a line's height the marks are spread over, so that equal figures do not cover each other.
+    """
     marks = []
     for place in range(len(names)):
         found = [value for _, values, _ in columns if (value := values[place]) is not None]
         reach = [min(found), max(found)] if found else []
         marks.append(Marks(name="", x=reach, y=[place] * len(reach), look=Look(colour=GREY, marker="", line="-")))
-    for word, values, look in columns:
+    for nth, (word, values, look) in enumerate(columns):
+        lane = spread * ((nth + 0.5) / len(columns) - 0.5)
         own = [(place, value) for place, value in enumerate(values) if value is not None]
         says = [f"{names[place]}, {word}: {value:.4g}" for place, value in own]
         marks.append(
-            Marks(name=word, x=[value for _, value in own], y=[place for place, _ in own], look=look, says=says)
+            Marks(name=word, x=[value for _, value in own], y=[place + lane for place, _ in own], look=look, says=says)
         )
-    return Panel(title=title, marks=marks, x=x, y=listed_axis(names), rows=len(names))
+    rows = len(names) if not spread else 2 * len(names)
+    return Panel(title=title, marks=marks, x=x, y=listed_axis(names), rows=rows)
