@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import importlib
 import json
+import re
 import sys
 from pathlib import Path
 
@@ -14,7 +15,7 @@ from sublimate.plan.steps import order
 ROOT = Path(__file__).parents[2]
 
 
-SCRIPTS = ("methods", "assurance", "verdicts")
+SCRIPTS = ("methods", "assurance", "verdicts", "headline")
 
 
 @pytest.fixture
@@ -80,3 +81,27 @@ def test_other_code_behind_a_row_is_another_key(methods, revision: str, others: 
     figures = {name.split()[0] for name in before if before[name][0] != after[name][0]}
     assert networks == others
     assert figures == (others or {"original", "retrain", "finetune", "sisa"})
+
+
+def test_the_headline_is_that_of_the_rows(scripts) -> None:
+    text = scripts["headline"].headline()
+    for page in scripts["headline"].PAGES:
+        shown = page.read_text(encoding="utf-8")
+        assert shown.count(text) == 1, f"{page.name} is behind its rows: python benchmarks/headline.py"
+        assert scripts["headline"].with_headline(shown.replace(text, "\nold\n"), text) == shown
+
+
+def test_figures_of_the_headline_worked_out_from_the_rows(scripts) -> None:
+    """Means of the distances of the runs, where none failed; no other line has such a start."""
+    rows = [json.loads(line) for line in (ROOT / "docs/results/cpu/rows.jsonl").read_text().splitlines()]
+    lines = [line.split(" | ") for line in scripts["headline"].headline().splitlines()]
+    for label in ("Finetune", "Siamese", "Siamese auto", "Siamese matched"):
+        (cells,) = (cells for cells in lines if cells[0] == f"| {label}")
+        for scenario, cell in zip(("full-class", "sub-class", "random"), cells[1:4], strict=True):
+            own = [
+                row["average_gap"]
+                for row in rows
+                if (row["experiment"], row["model"], row["label"]) == (f"{scenario}/cifar10", "he-resnet8", label)
+            ]
+            figure = re.sub(r"[*]|</?ins>", "", cell).split()[0]
+            assert figure == f"{sum(own) / len(own):.1f}"

@@ -50,6 +50,7 @@ def test_a_failed_budget_is_a_cross_beside_the_line(made_results):
             line, cross = row[0].marks
             assert (line.x, cross.x, line.name, cross.name) == (sound, [few], "Siamese", "")
             assert cross.look == BROKEN and line.look == whole.marks[0].look
+            assert (cross.written, line.written) == (["Siamese"], ())  # a cross stands for any method: it is named
             assert broken(row[0])[0].startswith(f"{label} (failed): ") and broken(row[1]) == []
 
 

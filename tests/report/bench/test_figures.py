@@ -121,6 +121,19 @@ def test_budgets_are_in_order(made_results):
     assert [goal.name for goal in picture.grid[1][0].goals] == ["Retrain"]
 
 
+def test_methods_with_equal_figures_do_not_cover_each_other(made_results):
+    results = only(made_results, "budget/cifar10")
+    twins = [
+        row.model_copy(update={"method": "finetune", "label": row.label.replace("Siamese", "Finetune")})
+        for row in results.rows
+        if row.method == "siamese"
+    ]
+    panel = picture_of(replace(results, rows=(*results.rows, *twins)), "budget-cifar10-budget").grid[0][0]
+    one, two = panel.marks
+    assert one.y == two.y and {one.name, two.name} == {"Siamese", "Finetune"}
+    assert [round(b - a, 9) for a, b in zip(one.x, two.x, strict=True)] == [0.12] * 4  # of 0.24 in all
+
+
 def test_curves_by_hand(made_results):
     picture = picture_of(made_results, "ablation-concentration-curves")
     assert [[panel.title for panel in row] for row in picture.grid] == [
