@@ -32,7 +32,8 @@ lint: install
 	$(RUN)mypy
 
 verify: install
-	$(RUN)python -m pytest -m slow
+	$(RUN)python -m pip install --quiet --disable-pip-version-check -c constraints.txt -e '.[dev,cluster]'
+	$(RUN)python -m pytest -m slow -rs
 
 bench: install
 	$(RUN)python benchmarks/erase.py

@@ -24,6 +24,7 @@ from sublimate.unlearn import METHODS
 
 ROOT = Path(__file__).resolve().parents[1]
 PAGES = [ROOT / "README.md", ROOT / "CONTRIBUTING.md", *sorted((ROOT / "docs").glob("*.md"))]
+RESULTS = sorted((ROOT / "docs" / "results").glob("*.md"))
 README = PAGES[0].read_text(encoding="utf-8")
 COMMANDS = typer.main.get_command(app)
 
@@ -172,7 +173,7 @@ def test_the_file_tree_is_that_of_the_package() -> None:
     assert shown == {path.name for path in (ROOT / "src/sublimate").iterdir()} - hidden
 
 
-@pytest.mark.parametrize("page", PAGES, ids=lambda page: page.name)
+@pytest.mark.parametrize("page", PAGES + RESULTS, ids=lambda page: page.name)
 def test_links_lead_somewhere(page: Path) -> None:
     for target in re.findall(r"\]\((?!https?://)([^)#]+)\)", page.read_text(encoding="utf-8")):
         assert (page.parent / target).exists(), target

@@ -259,7 +259,7 @@ def test_two_at_once_share_the_work(declared, tmp_path):
 
 @pytest.mark.slow
 def test_on_ray_it_is_the_same_file(declared, store, tmp_path):
-    pytest.importorskip("ray")
+    pytest.importorskip("ray", reason="ray is not installed (the extra `cluster`)")
     go([declared()], tmp_path / "here", Store(tmp_path / "another"))
     go([declared()], tmp_path / "ray", store, workers="local-ray")
     assert determined(tmp_path / "ray") == determined(tmp_path / "here")
