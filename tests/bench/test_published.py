@@ -83,12 +83,13 @@ def test_other_code_behind_a_row_is_another_key(methods, revision: str, others: 
     assert figures == (others or {"original", "retrain", "finetune", "sisa"})
 
 
-def test_the_headline_is_that_of_the_rows(scripts) -> None:
-    text = scripts["headline"].headline()
-    for page in scripts["headline"].PAGES:
-        shown = page.read_text(encoding="utf-8")
-        assert shown.count(text) == 1, f"{page.name} is behind its rows: python benchmarks/headline.py"
-        assert scripts["headline"].with_headline(shown.replace(text, "\nold\n"), text) == shown
+def test_tables_on_pages_are_those_of_the_rows(scripts) -> None:
+    script = scripts["headline"]
+    for name, (make, pages) in script.TABLES.items():
+        for page in pages:
+            shown = page.read_text(encoding="utf-8")
+            assert shown.count(make()) == 1, f"{page.name} is behind its rows: python benchmarks/headline.py"
+            assert script.between(name, shown.replace(make(), "\nold\n"), make()) == shown
 
 
 def test_figures_of_the_headline_worked_out_from_the_rows(scripts) -> None:
