@@ -93,7 +93,7 @@ def test_tables_on_pages_are_those_of_the_rows(scripts) -> None:
 
 
 def test_figures_of_the_headline_worked_out_from_the_rows(scripts) -> None:
-    """Means of the distances of the runs, where none failed; no other line has such a start."""
+    """The mean over the runs of a method that is not ruined in any scenario."""
     rows = [json.loads(line) for line in (ROOT / "docs/results/cpu/rows.jsonl").read_text().splitlines()]
     lines = [line.split(" | ") for line in scripts["headline"].headline().splitlines()]
     for label in ("Finetune", "Siamese", "Siamese auto", "Siamese matched"):
