@@ -8,10 +8,11 @@ import pytest
 import torch
 from scipy.stats import spearmanr
 
-from sublimate.audits.chance import chance_alike, rank_correlation
-from sublimate.audits.intervals import null_se
+from sublimate.audits.chance import chance_alike, estimated_se, rank_correlation
+from sublimate.audits.intervals import auc_interval, null_se
 from sublimate.audits.outputs import Outputs
 from sublimate.audits.population import SCORERS, compare, population_tests
+from sublimate.audits.statistics import tost
 from sublimate.randomness import stream
 
 # δ .05 at a standard error of .015: (.05 − 1.644854 · 2 · .015 · √.2475) / .015 = 1.696731 standard errors are left.
@@ -81,3 +82,17 @@ def test_it_is_how_often_the_audit_calls_alike_what_is_alike():
     expected = chance_alike(0.05, null_se(n, m), rank_correlation(answers(2000), SCORERS))
     assert 0.3 < expected < 0.9
     assert often / draws == pytest.approx(expected, abs=3 * (expected * (1 - expected) / draws) ** 0.5)
+
+
+def test_with_a_record_or_two_of_each_class_it_says_how_wary_the_audit_is():
+    g, passed, errors = stream(0), 0, []
+    few, many = torch.randint(400, (500,), generator=g), torch.arange(10_000) % 400
+    for _ in range(200):
+        scores = torch.randn(500, generator=g), torch.randn(10_000, generator=g)
+        found = auc_interval(*scores, groups=(few, many))
+        passed += tost(found, 0.05) < 0.05
+        errors.append(found.se)
+    expected = estimated_se(few, many)
+    assert expected == pytest.approx(sum(errors) / 200, rel=0.05)
+    assert expected > 1.2 * found.null_se
+    assert chance_alike(0.05, found.null_se, torch.eye(1), expected) == pytest.approx(passed / 200, abs=0.06)

@@ -224,7 +224,8 @@ def test_a_curve_that_was_stopped_is_the_same_curve(stop, on, store, tmp_path):
 def test_a_curve_that_fails_says_so_and_keeps_what_it_saw(on, store):
     options = {"method": "neggrad", "preset": "paper", "options": {"lr": 1e30, "epochs": 2}, "few": 60}
     found = done(store, curves.curve, [trained(on)], on=on, sample=50, **options)
-    assert "non-finite" in found["failed"]
+    assert "non-finite" in found["run"]["failed"]
+    assert found["run"]["options"]["lr"] == 1e30
     assert found["points"][0]["epoch"] == 0.0
 
 

@@ -23,7 +23,8 @@ from sublimate.unlearn.presets import read_preset
 ROW: dict[str, Any] = {
     "kind": "scores", "experiment": "full-class/cifar10", "edition": "cpu", "scenario": "full-class", "data": "cifar10",
     "model": "he-resnet8", "views": "simple", "request": "class:automobile,cat,truck", "method": "siamese",
-    "label": "Siamese", "preset": "paper", "options": {"lr": 0.0001, "permutation": "paper"}, "few": 1000, "seed": 0,
+    "label": "Siamese", "preset": "paper", "options": {"lr": 0.0001, "permutation": "paper"}, "choices": {"alpha": 6},
+    "few": 1000, "seed": 0,
     "seeds": {"train": 0, "unlearn": 0, "evaluate": 0}, "split": "9f", "versions": {"torch": "2.13.0"}, "device": "cpu",
     "n": {"forget": 15000, "retain": 35000, "few": 1000, "test": 10000, "control": 8000},
     "figures": {"acc_dr": 99.1, "acc_df": 0.0, "ta": None, "samples": 90000}, "epoch": None,

@@ -100,7 +100,9 @@ def test_a_method_of_records_takes_values_too(options, epochs, on, store):
 def test_a_failed_run_leaves_the_last_good_network_and_the_cause(on, store):
     step = unlearned(on, "neggrad", lr=1e30, epochs=2)
     assert not run([step], store).failed
-    assert "non-finite" in steps.run_of(network(step, store))["failed"]
+    told = steps.run_of(network(step, store))
+    assert "non-finite" in told["failed"]
+    assert told["options"]["momentum"] == 0.9
     before, after = (digest_of(network(s, store).model.state_dict()) for s in (original(on), step))
     assert after == before
 

@@ -59,6 +59,12 @@ def test_plain_ids_are_on_the_terminal_alone(made, tmp_path, call):
     assert "patient-" not in html and "3 named records" in html and "record 3" in html
 
 
+def test_gates_of_other_requests_are_known_too(made, call):
+    _, text, err = call(*audit_with(made, model=made / "original.safetensors", forget="random@10%"), "--json")
+    gates = {gate.name for gate in Audit.model_validate_json(text).gates}
+    assert "members seen" in gates <= set(GATES), err
+
+
 def test_tier_2_knows_its_tests_and_gates(made, call):
     code, text, err = call(*audit_with(made, tier=2, reference=made / "retrain.safetensors", sample=60), "--json")
     found = Audit.model_validate_json(text)
@@ -127,9 +133,12 @@ def test_erase_and_audit_in_one(made, tmp_path, call):
     assert prose.index("Written:") < prose.index("(tier 1)")  # also when the audit should fail, the file is there
     code, text, err = call(*audit_with(made, model=out, reference=made / "retrain.safetensors"), "--json")
     alone = Audit.model_validate_json(text)
-    assert alone.model_dump(exclude={"compute"}) == judged.model_dump(
-        exclude={"compute"}
-    )  # the file is what was judged
+    left_out = {"compute", "mia"}
+    assert alone.model_dump(exclude=left_out) == judged.model_dump(exclude=left_out)  # the file is what was judged
+    assert {when: judged.mia[when] for when in ("before", "after")} == {
+        when: found[when]["mia"] for when in ("before", "after")
+    }  # one page, one figure
+    assert judged.mia["fitted_on"] == 1437 - 147 + 360 and alone.mia["fitted_on"] == 1437 - 147 + 288
 
 
 def test_erase_without_figures_still_shows_the_audit(made, tmp_path, call):
@@ -150,6 +159,17 @@ def test_without_an_audit_the_key_is_empty(made, tmp_path, call):
 def test_what_cannot_be_audited_is_refused_before_the_work(made, tmp_path, call, more, expected):
     code, _, _ = call(*erase_with(made, tmp_path, *more))
     assert code == expected and not (tmp_path / "erased.safetensors").exists()
+
+
+def test_whose_copy_is_kept_is_refused_before_the_work(made, tmp_path, call):
+    digits = load("digits")
+    (x, y), (u, v) = (arrays(part) for part in (digits.train, digits.test))
+    x[8], y[8] = x[7], y[7]
+    np.savez(tmp_path / "twice.npz", x_train=x, y_train=y, x_test=u, y_test=v, mean=digits.mean, std=digits.std)
+    swap = {"digits": tmp_path / "twice.npz", "class:3": "id:7"}
+    args = [swap.get(str(part), part) for part in erase_with(made, tmp_path, "--audit", "1")]
+    code, _, err = call(*args)
+    assert code == 3 and "Name the copies" in err and not (tmp_path / "erased.safetensors").exists()
 
 
 def test_no_never_seen_records_no_work(made, tmp_path, call):

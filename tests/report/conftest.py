@@ -62,7 +62,7 @@ def made_up() -> MakeAudit:
             "delta": 0.05,
             "smallest_detectable": 0.044,
             "harm": HARM,
-            "mia": {"before": 61.25, "after": 3.0},
+            "mia": {"before": 61.25, "after": 3.0, "fitted_on": 2800},
             "curves": CURVES,
             "worst": [
                 Worst(pseudonym="record 1", label="cat", phi=9.25, share_above=0.0),

@@ -32,7 +32,7 @@ from .tier2 import look_closer
 from .verdict import decide
 from .worst import worst_places, worst_records
 
-REVISION = "3"  # raised when the same networks get another verdict: a bench then audits them again
+REVISION = "4"  # raised when the same networks get another verdict: a bench then audits them again
 
 
 @gradients_on()
@@ -95,10 +95,10 @@ def audit(
         smallest_detectable=crowd.detectable,
         chance_alike=crowd.chance,
         harm=found,
-        mia={"before": _mia(before), "after": _mia(after)},
+        mia={"before": _mia(before), "after": _mia(after), "fitted_on": len(after["retain"]) + len(after["never"])},
         curves=curves(before, after),
         worst=worst_records(after["forget"], after["control"], split.data.classes),
-        not_tested=not_tested(tests, tier, len(gone) > 0),
+        not_tested=not_tested(tests, tier, len(gone) > 0, beside=bool(clean.used)),
         skipped=[*copied, *kept, *clean.refused, *look.skipped],
         compute=Compute(images=look.images, steps=look.steps, seconds=round(time.perf_counter() - began, 2)),
         split=split.fingerprint,
@@ -121,8 +121,13 @@ def _check(tier: int, scorers: Mapping[str, Scorer]) -> None:
         raise InputRefused("There is no score to judge by.", "Give at least one.")
 
 
+def check_auditable(split: Split, seed: int = 0) -> None:
+    """Refuse what `audit` would refuse of this split, before anything is erased."""
+    _fair_parts(looked_at(set_apart(split, seed).split, split), split)
+
+
 def images_at_tier_1(split: Split, sample: int | None = None, seed: int = 0) -> int:
-    """Images that pass through a network at tier 1 without references; refuses a split that cannot be audited."""
+    """Images that pass through a network at tier 1 without references."""
     return 2 * PASSES * sum(map(len, looked_at(set_apart(split, seed).split, split, sample).values()))
 
 

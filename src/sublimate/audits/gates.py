@@ -122,7 +122,9 @@ def clean_reference(compared: Compared, out: Parts, gone: Tensor, verified: bool
     below = [name for name in told if compared.found[name].value < 0.5]
     telling = [] if _unsure_of_labels(below) else [name for name in told if name not in below]
     if telling:
-        says = f"The reference is not clean: by {telling[0]} its AUC is {_figures(compared.found[telling[0]])}."
+        says = f"The reference is not clean: by {telling[0]} its AUC is {_figures(compared.found[telling[0]])}. Either "
+        says += "it was trained on forgotten records, or they are easier by nature than the never-seen ones: then no "
+        says += "network passes, and never-seen records of the same kind are needed."
     elif below:
         says = "The reference knows the forgotten records less than never-seen ones, so they are of another kind: by "
         says += f"{below[0]} its AUC is {_figures(compared.found[below[0]])}. It is used as a yardstick."

@@ -82,7 +82,9 @@ class Audit(_Plain):
         default=None, description="chance that by every score records that were never seen would be called alike"
     )
     harm: dict[str, Any]
-    mia: dict[str, float] = Field(description="the paper's attack, in percent; not a verdict")
+    mia: dict[str, float] = Field(
+        description="the paper's attack, in percent, and how many records it is fitted on; not a verdict"
+    )
     curves: dict[str, Any] = Field(description="histograms of confidence and ROC curves, for drawing")
     worst: list[Worst]
     not_tested: list[str]

@@ -9,7 +9,7 @@ import torch
 from torch import Tensor
 
 from .apart import apart_tests
-from .chance import chance_alike, rank_correlation
+from .chance import chance_alike, estimated_se, rank_correlation
 from .gates import (
     MOST_DELTA,
     enough_records,
@@ -73,5 +73,6 @@ def look_at_crowd(
         *class_tests(after["never"], gone),
     ]
     least = detectable(now.null_se, alpha=ALPHA / len(scorers))
-    chance = chance_alike(delta, now.null_se, rank_correlation(control, scorers)) if delta else None
+    found = estimated_se(after["forget"].labels, control.labels)
+    chance = chance_alike(delta, now.null_se, rank_correlation(control, scorers), found) if delta else None
     return Crowd(tests, gates, delta, least, chance, was)

@@ -41,7 +41,7 @@ def look(context: Context, *, on: Request, few: Few) -> Found:
         "figures": rounded(found),
         "classes": by_class(z["test"], y["test"], asked.data.classes),
         "confusion": confusion(z["test"], y["test"], asked.named_classes, asked.data.classes),
-        "run": _made_by(network),
+        "run": made_by(network),
     }
 
 
@@ -146,7 +146,7 @@ def _trace(z: Parts, y: Parts, asked: Split) -> float | None:
     return auc_by_class(mine, y["forget"], others, y["test"][control])
 
 
-def _made_by(network: Network) -> Found:
-    """What the run told; of a training, its recipe."""
+def made_by(network: Network) -> Found:
+    """What the run told that made a network; of a training, its recipe."""
     meta = network.checkpoint.meta
     return dict(run_of(network)) or ({"recipe": dict(meta.recipe)} if meta else {})

@@ -42,25 +42,30 @@ def filled(planned: Planned, found: Found) -> Filled:
 
 def _scores(planned: Planned, given: Found, reference: Found | None) -> Row:
     look, audit = given["look"], given.get("audit")
-    run = look["run"]
-    recipe = {name: value for name, value in run.get("recipe", {}).items() if name != "timing"}
-    options = run.get("options") or recipe or planned.row["options"]
     figures = look["figures"] | _distance(planned, given) | _reads(planned, look)
     return _row(
         planned,
-        look | {"figures": figures, "failed": run.get("failed")},
+        look | {"figures": figures},
         **({} if reference is None else gaps(figures, reference["figures"])),
-        options={name: value for name, value in options.items() if name != "seed"},
         classes=look["classes"],
         confusion=look["confusion"],
         audit=Audited(**audit | {"reasons": tuple(audit["reasons"])}) if audit else None,
-        stopped=run.get("stopped"),
     )
 
 
 def _row(planned: Planned, found: Found, **more: Any) -> Row:
-    known = {name: found[name] for name in ("split", "versions", "n", "device")} | {"failed": found.get("failed")}
-    return Row(**dict(planned.row) | known | {"figures": found.get("figures", {})} | more)
+    known = {name: found[name] for name in ("split", "versions", "n", "device")}
+    made = _made(found["run"], planned.row["options"])
+    return Row(**dict(planned.row) | known | {"figures": found.get("figures", {})} | made | more)
+
+
+def _made(run: Found, declared: Found) -> dict[str, Any]:
+    """How the network came about: all values of the method, or the recipe; and what was chosen beside them."""
+    options = run.get("options") or run.get("recipe") or declared
+    options = {name: value for name, value in options.items() if name not in ("seed", "timing")}
+    choices = {name: value for name, value in run.get("choices", {}).items() if name != "preset"}
+    told = {name: value for name, value in choices.items() if options.get(name) != value}
+    return {"options": options, "choices": told, "failed": run.get("failed"), "stopped": run.get("stopped")}
 
 
 def gaps(own: Found, retrain: Found) -> dict[str, Any]:
@@ -116,12 +121,10 @@ def _where(planned: Planned, kind: type[Timing] | type[Points]) -> dict[str, Any
 
 def _curve(planned: Planned, found: Found) -> tuple[Row, ...]:
     whole = [{"epoch": float(planned.epochs or 0), "figures": found.get("figures")}]  # of Original and Retrain
-    points = found.get("points", whole)
-    last = len(points) - 1
-    return tuple(
-        _row(planned, found | point | {"failed": found.get("failed") if i == last else None}, epoch=point["epoch"])
-        for i, point in enumerate(points)
-    )
+    *points, last = found.get("points", whole)
+    under_way = {"failed": None, "stopped": None}
+    before = (_row(planned, found | point, epoch=point["epoch"], **under_way) for point in points)
+    return (*before, _row(planned, found | last, epoch=last["epoch"]))
 
 
 def _map(planned: Planned, found: Found) -> Filled:

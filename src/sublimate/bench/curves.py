@@ -11,8 +11,8 @@ from ..audits.evaluation import scores
 from ..errors import UnlearningFailed
 from ..plan import Context
 from ..splits import Split
-from ..unlearn.presets import configure
-from .analysis import Found, facts, outputs, rounded
+from ..unlearn.presets import configure, known
+from .analysis import Found, facts, made_by, outputs, rounded
 from .packing import Few, Request, asked_of, needed, opened, placed, table
 
 
@@ -21,7 +21,7 @@ def sampled(context: Context, *, on: Request, few: Few, sample: int) -> Found:
     """The figures of one network on a sample of each part: where a curve begins, or what it should reach."""
     network = opened(needed(context), table(on["data"]))
     asked = asked_of(on, network.data, few)
-    return facts(asked) | {"figures": _figures(network.model, asked, sample)}
+    return facts(asked) | {"figures": _figures(network.model, asked, sample), "run": made_by(network)}
 
 
 @placed
@@ -36,10 +36,12 @@ def curve(context: Context, *, on: Request, method: str, preset: str, options: F
         slot.save(json.dumps(seen).encode())
 
     observe(network.model, 0.0, 0.0)
-    failed, shared = None, (context.progress, context.slot("probe"), context.interrupted)
+    run: Found = {"options": known(method, preset, options)}
+    shared = context.progress, context.slot("probe"), context.interrupted
     try:
-        unlearner, _ = configure(method, preset, options, network.model, asked, *shared)
-        unlearner.run(
+        unlearner, choices = configure(method, preset, options, network.model, asked, *shared)
+        run = {"options": unlearner.options(), "choices": choices}
+        outcome = unlearner.run(
             network.model,
             asked.forget_set,
             asked.few_set,
@@ -50,10 +52,11 @@ def curve(context: Context, *, on: Request, method: str, preset: str, options: F
             interrupted=context.interrupted,
             observe=observe,
         )
+        run |= {"choices": choices | outcome.record.choices, "stopped": outcome.record.stopped}
     except UnlearningFailed as failure:
-        failed = failure.cause
+        run["failed"] = failure.cause
     points = [{"epoch": float(epoch), "figures": seen[epoch]} for epoch in sorted(seen, key=float)]
-    return facts(asked) | {"points": points, "failed": failed}
+    return facts(asked) | {"points": points, "run": run}
 
 
 def _figures(model: nn.Module, asked: Split, sample: int) -> Found:

@@ -17,9 +17,8 @@ from ..networks import Network
 from ..plan import Context
 from ..randomness import derive, stream
 from ..splits import Part
-from .analysis import Found, facts, rounded
+from .analysis import Found, facts, made_by, rounded
 from .packing import Few, Request, asked_of, needed, opened, placed, table
-from .steps import run_of
 
 BATCH = 500  # images in flight
 
@@ -36,7 +35,7 @@ def divergence(context: Context, *, on: Request, few: Few, views: str, points: i
     for name, part in (("dr", asked.retain_set), ("df", asked.forget_set)):
         z = answers(network, part.sample(points, seed), views, number, seed)
         found[f"kl_{name}"], found[f"spread_{name}"] = float(pairwise_kl(z).mean()), float(spread(z).mean())
-    return facts(asked) | {"figures": rounded(found), "failed": run_of(network).get("failed")}
+    return facts(asked) | {"figures": rounded(found), "run": made_by(network)}
 
 
 @placed
@@ -49,7 +48,7 @@ def embedded(context: Context, *, on: Request, few: Few, views: str, points: int
     placed = tsne(torch.cat([one.flatten(0, 1) for one in z]), derive(seed, "tsne") % 2**32)
     marks = [(group, record) for group, one in enumerate(z) for record in range(len(one)) for _ in range(number)]
     found = [[*place, *mark] for place, mark in zip(placed, marks, strict=True)]
-    return facts(asked) | {"points": found, "failed": run_of(network).get("failed")}
+    return facts(asked) | {"points": found, "run": made_by(network)}
 
 
 def answers(network: Network, part: Part, views: str, number: int, seed: int) -> Tensor:

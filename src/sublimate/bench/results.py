@@ -52,6 +52,7 @@ class Row(Placed):
     method: str
     preset: str
     options: dict[str, Any]
+    choices: dict[str, Any] = Field(default_factory=dict)  # along the run; nothing in rows from before it was kept
     few: Budget | None
     seeds: dict[str, int]
     split: str

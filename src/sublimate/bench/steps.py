@@ -14,6 +14,7 @@ from ..pipeline import Result, erase_split, train_recorded
 from ..plan import Context
 from ..splits import Part
 from ..training import find_recipe, fit
+from ..unlearn.presets import known
 from .clock import Clock
 from .packing import Request, asked_of, device, needed, opened, packed, placed, table
 
@@ -73,7 +74,8 @@ def unlearn(
             interrupted=context.interrupted,
         )
     except UnlearningFailed as failure:
-        told = {"failed": failure.cause, "timing": clock.facts(device())}
+        stated = known(method, preset, options)
+        told = {"failed": failure.cause, "timing": clock.facts(device()), "options": json.loads(json.dumps(stated))}
         return packed(failure.model or network.model, network.architecture, network.data, method=told)
     return packed(result.model, network.architecture, network.data, method=_told(result, clock))
 

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import json as jsonlib
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import replace
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated, Any
@@ -98,8 +98,12 @@ def judge(
     tier: int,
     sample: int | None,
     seed: int,
+    mia: Mapping[str, float] | None = None,
 ) -> Audit:
-    """Audit and tell, verdict first; plain ids of records are shown on the terminal and nowhere else."""
+    """Audit and tell, verdict first; plain ids of records are shown on the terminal and nowhere else.
+
+    `mia` is the paper's attack on all records, where it was carried out already: an audit fits it on a sample.
+    """
     from ..audits.auditing import audit, images_at_tier_1
     from ..report.audit.tables import audit_lines
 
@@ -112,6 +116,8 @@ def judge(
             erased, original=original.model, split=chosen, reference=known, tier=tier, sample=sample, seed=seed,
             canary_seed=planted, tick=tick, worst_ids=ids.extend,
         )  # fmt: skip
+    if mia:
+        found = found.model_copy(update={"mia": dict(mia)})
     for line in audit_lines(found, ids):
         ui.say(line)
     return found

@@ -138,9 +138,9 @@ def _check_judges(network: Network, references: list[Network], chosen: Split, au
         check_retrain(retrained, chosen)
         check_comparable(retrained, network, chosen)
     if audited:
-        from ..audits.auditing import images_at_tier_1
+        from ..audits.auditing import check_auditable
 
-        images_at_tier_1(chosen, seed=seed if network.canary_seed is None else network.canary_seed)
+        check_auditable(chosen, seed if network.canary_seed is None else network.canary_seed)
 
 
 def _unsaid(out: Path, network: Network) -> tuple[str, ...]:

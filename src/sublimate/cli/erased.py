@@ -54,4 +54,13 @@ def judged(
     """The audit of what was erased, when one was asked for."""
     if tier is None:
         return None
-    return judge(ui, result.model.to(device), network, references, result.split, tier, None, seed)
+    erased = result.model.to(device)
+    return judge(ui, erased, network, references, result.split, tier, None, seed, _attacked(result))
+
+
+def _attacked(result: Result) -> dict[str, float] | None:
+    """The paper's attack as the table of figures has it."""
+    if not (result.before and result.after) or result.before.mia is None or result.after.mia is None:
+        return None
+    records = len(result.split.retain) + len(result.split.data.test)
+    return {"before": result.before.mia, "after": result.after.mia, "fitted_on": records}

@@ -66,6 +66,17 @@ def settled(name: str, preset: str, options: Mapping[str, Any]) -> dict[str, Any
     return dict(own) | dict(options)
 
 
+def known(name: str, preset: str, options: Mapping[str, Any]) -> dict[str, Any]:
+    """All values of a run that stand before it begins: of siamese with auto the given ones, for the rest is chosen.
+
+    >>> known("siamese", "auto", {"lam": 2.0}), known("ssd", "auto", {})["alpha"]
+    ({'lam': 2.0}, 'search')
+    """
+    if preset == "auto" and name == "siamese":
+        return dict(options)
+    return method(name, **settled(name, preset, options)).options()
+
+
 def read_preset(path: Path, name: str) -> dict[str, Any]:
     """The options in a preset file: a TOML file with `method` and a table `options`."""
     if not path.is_file():

@@ -68,7 +68,7 @@ def test_everything_is_told(made_up):
         "exposure of the retained (AUC) 0.600 → 0.580, calibration error 0.050 → 0.062.",
         "The smallest leak found four times out of five is |AUC − 0.5| = 0.044; a smaller one may go unnoticed.",
         "Differences below δ = 0.050 count as alike.",
-        "calls 61.2 % of the forgotten records members before, 3.0 % after. Not a verdict.",
+        "fitted on 2,800 records, calls 61.2 % of the forgotten ones members before, 3.0 % after. Not a verdict.",
         "Not tested: something that tier 2 looks at.",
         "Skipped: relearning: There are too few records.",
         "Cost: 12,345 images through a network, 61.3 seconds.",

@@ -108,8 +108,9 @@ def _percent(share: float) -> str:
 
 def mia(found: Audit) -> str:
     """The paper's attack, which is no verdict."""
-    before, after = found.mia["before"], found.mia["after"]
-    return f"The paper's attack calls {before:.1f} % of the forgotten records members before, {after:.1f} % after"
+    before, after, records = found.mia["before"], found.mia["after"], count(round(found.mia["fitted_on"]))
+    says = f"The paper's attack, fitted on {records} records, calls {before:.1f} % of the forgotten ones members before"
+    return f"{says}, {after:.1f} % after"
 
 
 def cost(found: Audit) -> str:

@@ -152,6 +152,8 @@ OTHERS = Family("Other tests", "What else was measured.", {})
 GATES = {
     "fair attack": "The tests must not tell never-seen records from other never-seen records.",
     "fair control": "Forgotten records are judged beside never-seen ones of their own class.",
+    "members seen": "Where not even retained records are told from never-seen ones, likeness shows nothing.",
+    "canaries judged": "Planted records are judged by their twins: without enough pairs nothing is known of them.",
     "still works": "A network that knows nothing any more hides everything.",
     "something to erase": "Where the original did not stand out, nothing can be seen to go.",
     "enough records": "With few records even a large difference cannot be told from chance.",
