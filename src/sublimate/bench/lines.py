@@ -66,6 +66,7 @@ class Line:
     efficiency: float | None  # seconds of Retrain / own
     samples: float | None  # median, images read
     verdicts: Mapping[str, int]  # how often, PASS first
+    reasons: tuple[str, ...] = ()  # of the audit, of the first seed
     marks: Mapping[str, Mark] = field(default_factory=dict)  # by measure, and of the average gap
 
 
@@ -77,6 +78,7 @@ class Block:
     request: str
     measures: tuple[str, ...]  # those with a value
     lines: tuple[Line, ...]
+    chosen_on: int = 0  # test records that served for choosing: methods with choices saw them
 
 
 @dataclass(frozen=True, kw_only=True)

@@ -49,7 +49,9 @@ def _block(where: Where, rows: list[Row], clocks: list[Timing], experiment: Expe
     ]
     used = [m for m in experiment.measures if any(_filled(line.cells[m]) for line in lines)]
     ranked = _ranked(lines, used) if experiment.kind == "scores" else lines
-    return Block(where=where, request=rows[0].request, measures=tuple(used), lines=tuple(ranked))
+    of = rows[0].n
+    chosen_on = of["test"] - of["control"] if {"test", "control"} <= set(of) else 0  # of the test set, all but control
+    return Block(where=where, request=rows[0].request, measures=tuple(used), lines=tuple(ranked), chosen_on=chosen_on)
 
 
 def _line(rows: list[Row], experiment: Experiment, seconds: float | None, retrain: float | None) -> Line:
@@ -74,6 +76,7 @@ def _line(rows: list[Row], experiment: Experiment, seconds: float | None, retrai
         efficiency=retrain / timed if retrain and timed and compared else None,
         samples=median(read) if (read := _values(rows, lambda row: row.figures.get("samples"))) else None,
         verdicts={verdict: judged[verdict] for verdict in ("PASS", "FAIL", "INCONCLUSIVE") if judged[verdict]},
+        reasons=next((row.audit.reasons for row in rows if row.audit), ()),
     )
 
 

@@ -256,3 +256,12 @@ def test_panels_that_are_missing_leave_their_place_empty(made_results):
     ragged = replace(picture, grid=[picture.grid[0], picture.grid[1][:1]])
     shown = [ax.get_visible() for ax in printed(ragged).axes]
     assert shown == [True, True, True, True, False, False]
+
+
+def test_a_figure_that_stands_alone_says_what_it_is_of(made_results):
+    picture = picture_of(made_results, "sub-class-cifar10-gaps")
+    of = "Forgetting most of one class of CIFAR-10"
+    assert picture.about == f"{of} · sub-class · cifar10 · he-resnet8 · simple views · 3 seeds"
+    assert printed(picture).get_supxlabel() == picture.about
+    several = picture_of(made_results, "full-class-cifar10-cost")  # two networks: the panels name them
+    assert "resnet" not in several.about

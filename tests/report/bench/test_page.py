@@ -160,7 +160,8 @@ def test_overview_by_hand(made_results):
         "20 s, 5 times as fast as Retrain, 1,200 images read",
     ]  # fmt: skip
     assert parsed.texts("p", class_="story") == [
-        "Of 2 approaches, SCRUB follows with 4.00 ± 0.00 points. No method passes the audit in every run."
+        "Of 2 approaches that ran through, SCRUB follows with 4.00 ± 0.00 points. "
+        "No method passes the audit in every run."
     ]
     assert parsed.texts("p", class_="note") == [
         "Reported figures are no goal.", "§ Reported reference contaminated: it saw D_f.",
@@ -176,6 +177,34 @@ def test_a_single_setting_in_words(made_results):
         "One method in one setting: Near comes within 1.00 ± 0.00 points of Retrain. "
         "Near passes the audit in every run."
     ]
+
+
+def test_where_retrain_does_not_pass_nobody_is_blamed(made_results):
+    results = tiny(made_results)
+    why = "Nothing measurable to erase. The rest is left out."
+    blind = ("Harm: accuracy fell by 5.2 points.", why, "Too few records.")
+    judged = Audited(verdict="INCONCLUSIVE", tier=1, reasons=blind)
+    rows = tuple(row.model_copy(update={"audit": judged, "choices": {"alpha": 6}}) for row in results.rows)
+    parsed = Parsed(own(render(replace(results, rows=rows))))
+    said = (
+        "Not even Retrain passes the audit here, so INCONCLUSIVE says nothing about a method. "
+        "Nothing measurable to erase."
+    )
+    for place in ("lead", "story", "hint"):
+        assert sum(text.endswith(said) for text in parsed.texts("p", class_=place)) == 1
+    assert "Accuracy fell by 5.2 points." in parsed.texts("dd")
+    assert "alpha (found on the way)6" in parsed.texts("details")[-1]
+
+
+def test_test_records_that_served_for_choosing_are_told(made_results):
+    def said(results):
+        return {text for text in Parsed(own(render(results))).texts("p", class_="hint") if "for choosing" in text}
+
+    of = ": on all test records, of which 2,000 served for choosing (rates, when to stop)."
+    some = replace(made_results, rows=tuple(row for row in made_results.rows if row.experiment == "random/cifar10"))
+    assert said(some) == {f"TA{of}"}
+    apart = tuple(row.model_copy(update={"n": row.n | {"control": row.n["test"]}}) for row in some.rows)
+    assert said(replace(some, rows=apart)) == set()
 
 
 def test_yardsticks_are_no_methods(made_results):

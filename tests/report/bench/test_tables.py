@@ -110,7 +110,7 @@ def test_a_table_by_hand():
         " (-1.25)",
     ]
     text = " ".join(lines)
-    assert "One seed." in text and "as reported by the paper, Table 1 (vgg16-bn on cifar10)" in text
+    assert "One seed." in text and "as reported by the paper, Table 1 (vgg16-bn on cifar10, simple views)" in text
     assert f"‡ MIA: {BUILT_IN['full-class/cifar10'].remarks[0].text}" in text
 
 

@@ -92,12 +92,12 @@ def test_markdown_by_hand():
 - In brackets: distance to Retrain of the same seed, in points; near 0 is good, on both sides.
 - Nearest to Retrain by the digits shown: bold; second nearest: underlined.
 - † SCRUB failed in 1 of 2 seeds, never ranked; the last good network is shown. It \\| fell.
-- Before the slash: as reported by the paper, Table 1 (vgg16-bn on cifar10); after it: measured.
+- Before the slash: as reported by the paper, Table 1 (vgg16-bn on cifar10, simple views); after it: measured.
 - § Reported reference contaminated: it saw some of D_f.
 - ‡ Acc_Df: rounded.
 - ToW: product of 1 - distance to Retrain over Acc_Df, Acc_Dr and test accuracy; 1 is Retrain.
 - Images read: by the method in all its passes, probes for its values included.
-- Audit: verdicts over the seeds.
+- Audit: verdicts of tier 1 over the seeds, on at most 5,000 records of each part.
 - Seconds: median, of the method alone (1 thread).
 - RTE: seconds of Retrain / seconds of the method.
 """

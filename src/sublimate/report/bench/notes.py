@@ -6,16 +6,18 @@ from collections import Counter
 from collections.abc import Iterable, Iterator
 
 from ...bench.lines import AVERAGE_GAP, Block, Line, Summary
+from ...bench.planning import AUDITED
 from ...bench.schema import Experiment
 from .digits import CONTAMINATED, HEADS, REMARKED
 from .layout import FAILED, Sheet, clean, sheets
+from .words import listed, nobody_can
 
 EXTRAS = {
     AVERAGE_GAP: "Avg gap: mean distance to Retrain, without sign, over the accuracies and MIA; 0 is Retrain.",
     "tow": "ToW: product of 1 - distance to Retrain over Acc_Df, Acc_Dr and test accuracy; 1 is Retrain.",
     "auc": "AUC: forgotten against never-seen records by confidence; 0.5 where they cannot be told apart.",
     "samples": "Images read: by the method in all its passes, probes for its values included.",
-    "audit": "Audit: verdicts over the seeds.",
+    "audit": f"Audit: verdicts of tier 1 over the seeds, on at most {AUDITED:,} records of each part.",
 }
 NO_TABLE = "There is nothing to put into a table: points of figures only, or nothing run yet."
 
@@ -67,18 +69,23 @@ def _reading(sheet: Sheet) -> Iterator[str]:
 def _reported(summary: Summary, sheet: Sheet) -> Iterator[str]:
     if not any(cell.reported for line in sheet.lines for cell in line.cells):
         return
-    experiment, ran = summary.experiment, [block.where for block in sheet.blocks]
-    paper = dict.fromkeys(
-        f"{setting.paper.model} on {setting.paper.data}"
-        for where in ran
-        for setting in experiment.settings
-        if (case := setting.case(where.edition))
-        and setting.paper
-        and (setting.scenario, case.data, case.model, case.views) == where[1:]
-    )
+    experiment = summary.experiment
     source = f" by the paper, {experiment.source}" if experiment.source else ""
-    yield f"Before the slash: as reported{source}{' (' + '; '.join(paper) + ')' if paper else ''}; after it: measured."
+    yield f"Before the slash: as reported{source}{papers(experiment, sheet.blocks)}; after it: measured."
     yield from warnings(experiment, sheet.blocks)
+
+
+def papers(experiment: Experiment, blocks: Iterable[Block]) -> str:
+    """With which networks, data and views the figures were made that stand beside those of these settings."""
+    found = dict.fromkeys(
+        f"{setting.paper.model} on {setting.paper.data}, {setting.paper.views} views"
+        for block in blocks
+        for setting in experiment.settings
+        if (case := setting.case(block.where.edition))
+        and setting.paper
+        and (setting.scenario, case.data, case.model, case.views) == block.where[1:]
+    )
+    return f" ({'; '.join(found)})" if found else ""
 
 
 def warnings(experiment: Experiment, blocks: Iterable[Block]) -> Iterator[str]:
@@ -99,7 +106,18 @@ def warnings(experiment: Experiment, blocks: Iterable[Block]) -> Iterator[str]:
             yield f"{REMARKED} {about and about + ': '}{remark.text}"
 
 
+def limits(sheet: Sheet) -> Iterator[str]:
+    """What limits these figures: an audit that nobody can pass, and test records that served for choosing."""
+    if "audit" in sheet.extras:
+        yield from dict.fromkeys(said for block in sheet.blocks if (said := nobody_can(block)))
+    chosen = max(block.chosen_on for block in sheet.blocks)
+    tested = [HEADS[measure] for measure in sheet.measures if measure.startswith("ta")]
+    if chosen and tested:
+        yield f"{listed(tested)}: on all test records, of which {chosen:,} served for choosing (rates, when to stop)."
+
+
 def _further(summary: Summary, sheet: Sheet) -> Iterator[str]:
+    yield from limits(sheet)
     yield from (text for key, text in EXTRAS.items() if key in sheet.extras)
     if "seconds" in sheet.extras:
         threads = " or ".join(map(str, summary.threads)) + (" thread" if summary.threads == (1,) else " threads")

@@ -10,7 +10,8 @@ from ..page import in_words
 from ..tables import MISSING
 from .digits import HEADS, Shown
 from .layout import FACTS, Sheet, clean, sheets
-from .words import cost, distance, ranking, story
+from .notes import limits, papers
+from .words import cost, distance, harm, ranking, story
 
 Part = dict[str, Any]
 FIRST = ("audit", "average_gap")  # what a reader looks for first
@@ -28,6 +29,7 @@ def card(summary: Summary, block: Block) -> Part:
         "distance": distance(best),
         "seeds": best.seeds,
         "verdicts": best.verdicts,
+        "harm": harm(best),
         "cost": cost(best),
         "story": story(block),
     }
@@ -60,6 +62,8 @@ def _table(sheet: Sheet, summary: Summary) -> Part:
     return {
         "about": _about(sheet),
         "title": f"{summary.experiment.title}: {_about(sheet)}",
+        "paper": papers(summary.experiment, sheet.blocks),
+        "notes": [clean(text) for text in limits(sheet)],
         "asked": list(dict.fromkeys(in_words(block.request) for block in sheet.blocks)),
         "heads": sheet.heads,
         "keys": [(HEADS[key], key == "audit", key in further) for key in keys],

@@ -64,6 +64,7 @@ def making(rows: Sequence[Row]) -> list[Part]:
 
 def _facts(row: Row) -> Part:
     facts = {"method": row.method, "preset": row.preset, "retained records": row.few} | dict(row.options)
+    facts |= {f"{name} (found on the way)": value for name, value in row.choices.items() if name != "probe"}
     return {name: short(value) for name, value in facts.items() if value is not None}
 
 

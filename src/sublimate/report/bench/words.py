@@ -61,20 +61,41 @@ def cost(line: Line) -> str:
 
 
 def story(block: Block) -> str:
-    """What follows on the nearest method: the next one, who passes the audit, who did not run through."""
+    """What follows on the nearest method: the next one, the untouched network, who passes the audit, who broke off."""
     ranked, always = ranking(block), passing(block)
-    said = (
-        [f"Of {len(ranked)} approaches, {ranked[1].label} follows with {distance(ranked[1])} points."]
-        if ranked[1:]
-        else []
-    )
+    said = []
+    if ranked[1:]:
+        said.append(f"Of {len(ranked)} approaches that ran through, {ranked[1].label} follows with")
+        said.append(f"{distance(ranked[1])} points.")
+    if untouched := next((line for line in block.lines if line.method == "original" and line.average_gap), None):
+        said.append(f"{untouched.label}, untouched, has {distance(untouched)}.")
+    if ranked and ranked[0].seeds == 1:
+        said.append("One seed: differences of a point mean nothing.")
     if always:
         said.append(f"{listed(always)} pass{'' if always[1:] else 'es'} the audit in every run.")
     elif any(line.verdicts for line in ranked):
-        said.append("No method passes the audit in every run.")
+        said.append(nobody_can(block) or "No method passes the audit in every run.")
     if broken := [line.label for line in block.lines if line.failed]:
         said.append(f"{listed(broken)} did not run through with every seed.")
     return " ".join(said)
+
+
+HARM, NOT_JUDGED = "Harm: ", "Not judged: "  # how reasons begin that are none of a verdict
+
+
+def nobody_can(block: Block) -> str:
+    """Where not even Retrain passes the audit: that, and why; else nothing."""
+    goal = next((line for line in block.lines if line.method == "retrain"), None)
+    if goal is None or not goal.verdicts or "PASS" in goal.verdicts:
+        return ""
+    why = next((reason for reason in goal.reasons if not reason.startswith((HARM, NOT_JUDGED))), "")
+    why = why.split(". ")[0].rstrip(".") + "."
+    return f"Not even {goal.label} passes the audit here, so INCONCLUSIVE says nothing about a method. {why}"
+
+
+def harm(line: Line) -> str:
+    """What the audit found that the erasure cost, in the first of its runs."""
+    return " ".join(reason.removeprefix(HARM).capitalize() for reason in line.reasons if reason.startswith(HARM))
 
 
 def passing(block: Block) -> list[str]:
@@ -96,7 +117,10 @@ def lead(blocks: Sequence[Block]) -> str:
     if audited:
         good = sum(bool(passing(block)) for block in audited)
         of = f"{len(audited)} settings" if len(audited) > 1 else "one setting that was audited"
-        said += f" In {good} of {of} at least one method passes the audit in every run."
+        said += f" In {good or 'none'} of {of} at least one method passes the audit in every run."
+        if blind := sum(bool(nobody_can(block)) for block in audited):
+            there = "There" if blind == len(audited) else f"In {blind} of them"
+            said += f" {there} not even Retrain does, and INCONCLUSIVE says nothing about a method."
     return said
 
 
@@ -108,7 +132,7 @@ def _lead_of_one(block: Block) -> str:
     if always:
         said += f" {listed(always)} pass{'' if always[1:] else 'es'} the audit in every run."
     elif any(line.verdicts for line in ranked):
-        said += " No method passes the audit in every run."
+        said += f" {nobody_can(block) or 'No method passes the audit in every run.'}"
     return said
 
 

@@ -31,7 +31,8 @@ def gap_pictures(summary: Summary, looks: Looks) -> Iterator[Picture]:
             title=f"Distance to Retrain{tail and ': '}{tail}",
             words="Each mark is a mean over seeds, in percentage points; a line through it is the 95 % interval, the "
             "upright line is Retrain. Left of it a figure is lower than Retrain’s, right of it higher: either is a "
-            "difference. The nearest method on average is on top. The scale is fine near nought, coarse far off.",
+            "difference. The nearest method on average is on top. The scale is fine near nought, coarse far off. In "
+            "colour: Siamese unlearning; the ring: the original, untouched; a cross: a run that failed.",
             grid=[[_gaps(lines, key) for key in (AVERAGE, *measures)]],
         )
 

@@ -23,7 +23,9 @@ def printed(picture: Picture) -> Figure:
     heights = [max(_inches(panel, picture) for panel in row) for row in picture.grid]
     columns = max(len(row) for row in picture.grid)
     width = WIDTH if columns > 1 or picture.legend else 0.6 * WIDTH
-    figure = Figure(figsize=(width, sum(heights) + 0.3 * picture.legend), layout="constrained")
+    figure = Figure(figsize=(width, sum(heights) + 0.3 * (picture.legend + bool(picture.about))), layout="constrained")
+    if picture.about:
+        figure.supxlabel(printable(picture.about, round(19 * width)), x=0.01, ha="left", fontsize=SMALL, color=SOFT)
     grid = figure.subplots(len(picture.grid), columns, squeeze=False, height_ratios=heights)
     for row, axes in zip(picture.grid, grid, strict=True):
         for panel, ax in zip(row, axes, strict=False):

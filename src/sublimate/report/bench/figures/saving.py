@@ -3,7 +3,9 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Iterator
+from dataclasses import replace
 from io import BytesIO
+from itertools import chain
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
@@ -44,9 +46,17 @@ def pictures(results: Results) -> Iterator[Picture]:
     look = looks(results)
     for experiment in results.experiments.values():
         summary = summarise(results.rows, results.timings, experiment)
-        for make in _makers(summary):
-            yield from make(summary, look)
-        yield from points_pictures([cloud for cloud in results.points if cloud.experiment == experiment.id])
+        clouds = [cloud for cloud in results.points if cloud.experiment == experiment.id]
+        made = chain(*(make(summary, look) for make in _makers(summary)), points_pictures(clouds))
+        yield from (replace(picture, about=_about(summary)) for picture in made)
+
+
+def _about(summary: Summary) -> str:
+    """What all settings of an experiment have in common, and how many seeds there are."""
+    places = [block.where._replace(views=f"{block.where.views} views")[1:] for block in summary.blocks]
+    shared = [values[0] for values in zip(*places, strict=True) if len(set(values)) == 1]
+    seeds = max((line.seeds for block in summary.blocks for line in block.lines), default=1)
+    return " · ".join([summary.experiment.title, *shared, f"{seeds} seed{'s' if seeds > 1 else ''}"])
 
 
 def _makers(summary: Summary) -> tuple[Maker, ...]:

@@ -34,8 +34,8 @@ def curve_pictures(summary: Summary, looks: Looks) -> Iterator[Picture]:
         experiment=summary.experiment.id,
         title="Epoch by epoch",
         words="Accuracy in percent, over the epochs of the method; 0 is the network before. What stays (solid) should "
-        "return to where it began; what is to be forgotten (dashed) should go where Retrain is. Upright lines are "
-        "95 % intervals over seeds.",
+        "return to where it began; what is to be forgotten (dashed) should go where Retrain is, for whole classes to "
+        "nought. Upright lines are 95 % intervals over seeds.",
         grid=grid,
         legend=True,
     )
