@@ -6,6 +6,7 @@ import json
 
 import numpy as np
 import pytest
+from parsed_page import Parsed
 from safetensors.torch import save_file
 
 from sublimate.audits.result import Audit
@@ -139,6 +140,27 @@ def test_erase_and_audit_in_one(made, tmp_path, call):
         when: found[when]["mia"] for when in ("before", "after")
     }  # one page, one figure
     assert judged.mia["fitted_on"] == 1437 - 147 + 360 and alone.mia["fitted_on"] == 1437 - 147 + 288
+
+
+def test_the_page_of_an_erasure_goes_class_by_class_and_ends_with_the_command(made, tmp_path, call):
+    page = tmp_path / "page.html"
+    more = ("--reference", made / "retrain.safetensors", "--report", page)
+    code, _, err = call(*erase_with(made, tmp_path, *more))
+    assert code == 0, err
+    shown = Parsed(page.read_text(encoding="utf-8"))
+    known, taken, *_ = shown.texts("details")
+    assert known.startswith("Accuracy by class") and "Class Original Retrain Erased" in known
+    assert taken.startswith("What forgotten classes are taken for") and "3:" in taken
+    (command,) = (text for text in shown.texts("pre") if "erase" in text)
+    assert command.startswith("sublimate erase --model ") and command.endswith(f"--report {page}")
+
+
+def test_ids_are_left_out_of_the_command_on_a_page(made, tmp_path, call):
+    page = tmp_path / "page.html"
+    args = ["id:7" if part == "class:3" else part for part in erase_with(made, tmp_path, "--audit", "1")]
+    call(*args, "--report", page)
+    (command,) = (text for text in Parsed(page.read_text(encoding="utf-8")).texts("pre") if "erase" in text)
+    assert "--forget id:…" in command.replace("'", "") and "id:7" not in command
 
 
 def test_erase_without_figures_still_shows_the_audit(made, tmp_path, call):

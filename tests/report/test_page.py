@@ -34,7 +34,7 @@ def example() -> Story:
         warnings=["Lost 2.1 points."],
         samples={"forget": 12345},
         losses=[{"ce": 1.0}, {"ce": 0.5}],
-        checks=[{"iteration": 1, "retained": 90.0, "forgotten": 3.0, "excess": 0.0}],
+        checks=[{"iteration": n, "retained": 90.0, "forgotten": 3.0, "excess": 0.0} for n in (1, 2)],
         stopped="all epochs done",
     )
     return Story(
@@ -77,7 +77,13 @@ def hostile() -> Story:
     )
     rows = [
         Row(name=HOSTILE, scores=Scores(ta=1.0), record=record),
-        Row(name=f"{HOSTILE}2", scores=Scores(ta=2.0), record=record),
+        Row(
+            name=f"{HOSTILE}2",
+            scores=Scores(ta=2.0),
+            record=record,
+            classes={HOSTILE: 1.0},
+            confusion={HOSTILE: {HOSTILE: 100.0}},
+        ),  # fmt: skip
     ]
     return Story(
         title=HOSTILE,

@@ -10,12 +10,13 @@ import torch
 from torch import Tensor, nn
 
 from ..audits.auditing import audit
+from ..audits.classes import by_class, confusion
 from ..audits.distances import js
 from ..audits.evaluation import parts as parts_of
 from ..audits.evaluation import scores
 from ..audits.outputs import FAR
 from ..audits.result import Audit
-from ..inference import accuracy, auc, auc_by_class, confidence, predict
+from ..inference import auc, auc_by_class, confidence, predict
 from ..networks import Network, versions
 from ..plan import Context
 from ..splits import Part, Split
@@ -24,7 +25,6 @@ from .steps import run_of
 
 Found = dict[str, Any]
 Parts = dict[str, Tensor]
-MOST_CONFUSED = 10  # classes for which a forgotten class is taken
 
 
 REVISION = "1"  # raised when `look` or `beside` tell other things of the same network
@@ -103,31 +103,6 @@ def facts(asked: Split) -> Found:
     names = ("forget", "retain", "few", "control")
     n = {name: len(getattr(asked, name)) for name in names} | {"test": len(asked.data.test)}
     return {"split": asked.fingerprint, "n": n, "versions": versions(), "device": device()}
-
-
-def by_class(z: Tensor, y: Tensor, classes: tuple[str, ...]) -> dict[str, float]:
-    """Accuracy on each class that has records.
-
-    >>> by_class(torch.eye(2), torch.tensor([0, 0]), ("cat", "dog"))
-    {'cat': 50.0}
-    """
-    return {classes[int(k)]: round(accuracy(z[y == k], y[y == k]), 2) for k in y.unique()}
-
-
-def confusion(z: Tensor, y: Tensor, named: Tensor | None, classes: tuple[str, ...]) -> dict[str, dict[str, float]]:
-    """What the records of each named class are taken for, in percent, the most frequent answers only.
-
-    >>> confusion(torch.eye(2), torch.tensor([0, 0]), torch.tensor([0]), ("cat", "dog"))
-    {'cat': {'cat': 50.0, 'dog': 50.0}}
-    """
-    found = {}
-    for k in [] if named is None else named.tolist():
-        said = z[y == k].argmax(1)
-        counts = torch.bincount(said, minlength=len(classes))
-        often = [int(c) for c in counts.argsort(descending=True, stable=True)[:MOST_CONFUSED] if counts[c]]
-        if often:
-            found[classes[k]] = {classes[c]: round(100 * int(counts[c]) / len(said), 2) for c in often}
-    return found
 
 
 def rounded(found: Mapping[str, float | None]) -> Found:

@@ -120,7 +120,7 @@ def run(
         clear(slots)  # the same run would only fail again
         raise
     clear(slots)
-    story = summarise(ui, network, result, references, out)
+    story = summarise(ui, network, result, references, out, paged=report is not None)
     found = judged(ui, network, result, references, audit, device, seed)
     if records:
         ui.note(f"{records} still holds what was erased: delete it, as {model}.")

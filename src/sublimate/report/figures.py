@@ -120,7 +120,7 @@ def _accuracies(story: Story, row: Row) -> Iterator[Trace]:
     look = _look(story, row)
     for key, words, dash in (("retained", "kept", "solid"), ("forgotten", "forgotten", "dot")):
         checks = [check for check in (row.record.checks if row.record else []) if key in check]
-        if checks:
+        if len(checks) > 1:  # one point is no way
             yield scatter(
                 f"{_label(row.name)}, {words}",
                 [finite(check["iteration"]) for check in checks],

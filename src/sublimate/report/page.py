@@ -14,6 +14,7 @@ from ..files import AnyPath, write_whole
 from ..request import FullClass, RandomFraction, Records, SubClass, parse
 from .audit.charts import audit_charts
 from .audit.page import section
+from .classes import by_class, confusion
 from .figures import charts
 from .rows import Row, Story
 from .tables import count, duration, erased, figure, gap, kind, percent, reference, shown, signed
@@ -35,6 +36,7 @@ def render(story: Story) -> str:
     """
     from plotly.offline import get_plotlyjs
 
+    each = {row.name: [row] for row in story.rows}
     evidence = audit_charts(story.audit) if story.audit else []
     drawings = [*evidence, *charts(story)]
     return find_template("page.html.j2").render(
@@ -44,6 +46,7 @@ def render(story: Story) -> str:
         figures=[(key, *MEANING[key]) for key in shown(story)],
         networks=_networks(story),
         marked=bool(_least(story)),
+        settings=[{"name": story.model, "classes": by_class(each), "confusion": confusion(each)}],
         timed=any(row.seconds is not None for row in story.rows),
         counted=any(row.samples is not None for row in story.rows),
         audit=section(story.audit) if story.audit else None,

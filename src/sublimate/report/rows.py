@@ -2,8 +2,8 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
-from dataclasses import dataclass
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass, field
 
 from ..audits.evaluation import Scores
 from ..audits.result import Audit
@@ -19,6 +19,8 @@ class Row:
     seconds: float | None = None  # of the method alone
     samples: int | None = None  # images read by the method
     record: Record | None = None
+    classes: Mapping[str, float] = field(default_factory=dict)  # accuracy on test records of each
+    confusion: Mapping[str, Mapping[str, float]] = field(default_factory=dict)  # what forgotten classes are taken for
 
 
 @dataclass(frozen=True, kw_only=True)

@@ -16,7 +16,8 @@ from plotly.offline import get_plotlyjs
 from sublimate.bench.experiments import parse
 from sublimate.bench.results import Audited, Results, Timing
 from sublimate.report.bench.page import render, write
-from sublimate.report.bench.rows import confusion
+from sublimate.report.bench.rows import labelled
+from sublimate.report.classes import confusion
 
 HOSTILE = [
     "<script>hacked()</script>", "<img src=x onerror=hacked()>", "</style><script>hacked()</script>", "{{ 7*7 }}",
@@ -106,7 +107,7 @@ def policy(page: str) -> dict[str, list[str]]:
 
 
 def rows_parts(results: Results) -> list[dict | None]:
-    return [confusion([row for row in results.rows if row.experiment == one]) for one in results.experiments]
+    return [confusion(labelled(r for r in results.rows if r.experiment == one)) for one in results.experiments]
 
 
 def test_policy_names_exactly_the_scripts_of_the_page(page):

@@ -9,13 +9,14 @@ from typing import TYPE_CHECKING, Any
 from ...bench.lines import YARDSTICKS, Block, Summary
 from ...bench.summary import summarise
 from ...files import AnyPath, write_whole
+from ..classes import by_class, confusion
 from ..page import find_template
 from .charts import chart, described, legend
 from .figures.saving import OWN_FIGURES, pictures
 from .layout import clean
 from .notes import warnings
 from .parts import card, tables
-from .rows import by_class, confusion, making
+from .rows import labelled, making
 from .words import lead, meanings, ranking
 
 if TYPE_CHECKING:
@@ -92,8 +93,8 @@ def _setting(rows: Sequence[Row], block: Block) -> Part:
     own = [r for r in rows if (r.edition, r.scenario, r.data, r.model, r.views) == tuple(where)]
     return {
         "name": " · ".join((where.scenario, where.data, where.model, where.views)),
-        "classes": by_class(own),
-        "confusion": confusion(own),
+        "classes": by_class(labelled(own)),
+        "confusion": confusion(labelled(own)),
         "lines": making(own),
     }
 
