@@ -83,7 +83,7 @@ def hostile() -> Story:
             record=record,
             classes={HOSTILE: 1.0},
             confusion={HOSTILE: {HOSTILE: 100.0}},
-        ),  # fmt: skip
+        ),
     ]
     return Story(
         title=HOSTILE,
