@@ -26,9 +26,10 @@ LINE, AROUND = 25, 62  # pixels of a line in a list, and around it
 
 def chart(panel: Panel, picture: Picture) -> dict[str, Any]:
     """One panel: traces, layout."""
-    high = AROUND + LINE * max(panel.rows, 2) if panel.rows else round(100 * picture.height)
+    bare = not panel.x.shown and not panel.rows
+    high = AROUND + LINE * max(panel.rows, 2) if panel.rows else round((150 if bare else 100) * picture.height)
     look = layout(height=high, xaxis=_axis(panel.x), yaxis=_axis(panel.y), shapes=[_goal(goal) for goal in panel.goals])
-    look |= {"showlegend": False, "margin": {"l": 8, "r": 12, "t": 8, "b": 36}, "hovermode": "closest"}
+    look |= {"showlegend": False, "margin": {"l": 8, "r": 12, "t": 8, "b": 8 if bare else 36}, "hovermode": "closest"}
     look["annotations"] = [_named(goal, panel) for goal in panel.goals if goal.name]
     return {"data": [_trace(marks) for marks in panel.marks if marks.x], "layout": look}
 

@@ -77,15 +77,14 @@ def _reported(summary: Summary, sheet: Sheet) -> Iterator[str]:
 
 def papers(experiment: Experiment, blocks: Iterable[Block]) -> str:
     """With which networks, data and views the figures were made that stand beside those of these settings."""
-    found = dict.fromkeys(
-        f"{setting.paper.model} on {setting.paper.data}, {setting.paper.views} views"
-        for block in blocks
-        for setting in experiment.settings
-        if (case := setting.case(block.where.edition))
-        and setting.paper
-        and (setting.scenario, case.data, case.model, case.views) == block.where[1:]
-    )
-    return f" ({'; '.join(found)})" if found else ""
+    found = dict[str, dict[str, None]]()
+    for block in blocks:
+        for setting in experiment.settings:
+            case = setting.case(block.where.edition)
+            if case and setting.paper and (setting.scenario, case.data, case.model, case.views) == block.where[1:]:
+                found.setdefault(f"{setting.paper.model} on {setting.paper.data}", {})[setting.paper.views] = None
+    told = [f"{made}, {listed(list(views))} views" for made, views in found.items()]
+    return f" ({'; '.join(told)})" if told else ""
 
 
 def warnings(experiment: Experiment, blocks: Iterable[Block]) -> Iterator[str]:
