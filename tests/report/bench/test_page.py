@@ -204,6 +204,9 @@ def test_test_records_that_served_for_choosing_are_told(made_results):
     of = ": on all test records, of which 2,000 served for choosing (rates, when to stop)."
     some = replace(made_results, rows=tuple(row for row in made_results.rows if row.experiment == "random/cifar10"))
     assert said(some) == {f"TA{of}"}
+    curves = replace(made_results, rows=tuple(row for row in made_results.rows if row.kind == "curve"))
+    assert said(curves) == set()
+    assert "All figures are on at most 2,000 records of each part." in own(render(curves))
     apart = tuple(row.model_copy(update={"n": row.n | {"control": row.n["test"]}}) for row in some.rows)
     assert said(replace(some, rows=apart)) == set()
 

@@ -6,7 +6,7 @@ from collections import Counter
 from collections.abc import Iterable, Iterator
 
 from ...bench.lines import AVERAGE_GAP, Block, Line, Summary
-from ...bench.planning import AUDITED
+from ...bench.planning import AUDITED, ON_CURVES
 from ...bench.schema import Experiment
 from .digits import CONTAMINATED, HEADS, REMARKED
 from .layout import FAILED, Sheet, clean, sheets
@@ -111,7 +111,9 @@ def limits(sheet: Sheet) -> Iterator[str]:
         yield from dict.fromkeys(said for block in sheet.blocks if (said := nobody_can(block)))
     chosen = max(block.chosen_on for block in sheet.blocks)
     tested = [HEADS[measure] for measure in sheet.measures if measure.startswith("ta")]
-    if chosen and tested:
+    if any(line.epoch is not None for line in _lines(sheet)):
+        yield f"All figures are on at most {ON_CURVES:,} records of each part."
+    elif chosen and tested:
         yield f"{listed(tested)}: on all test records, of which {chosen:,} served for choosing (rates, when to stop)."
 
 
