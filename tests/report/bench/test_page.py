@@ -180,6 +180,19 @@ def test_a_single_setting_in_words(made_results):
     ]
 
 
+def test_several_settings_in_words(made_results):
+    several, who = "Of 5 settings that compare methods, ", "Siamese matched comes nearest to Retrain in 5. "
+    passed = "In 5 of 5 settings at least one method passes the audit in every run."
+    failed = (
+        "In none of 5 settings does a method pass the audit in every run. "
+        "There not even Retrain does, and INCONCLUSIVE says nothing about a method."
+    )
+    for verdict, said in (("PASS", passed), ("FAIL", failed)):
+        judged = Audited(verdict=verdict, tier=1)
+        rows = tuple(row.model_copy(update={"audit": judged}) for row in made_results.rows)
+        assert Parsed(own(render(replace(made_results, rows=rows)))).texts("p", class_="lead") == [several + who + said]
+
+
 def test_where_retrain_does_not_pass_nobody_is_blamed(made_results):
     results = tiny(made_results)
     why = "Nothing measurable to erase. The rest is left out."

@@ -117,7 +117,8 @@ def lead(blocks: Sequence[Block]) -> str:
     if audited:
         good = sum(bool(passing(block)) for block in audited)
         of = f"{len(audited)} settings" if len(audited) > 1 else "one setting that was audited"
-        said += f" In {good or 'none'} of {of} at least one method passes the audit in every run."
+        passed = f"In {good} of {of} at least one method passes" if good else f"In none of {of} does a method pass"
+        said += f" {passed} the audit in every run."
         if blind := sum(bool(nobody_can(block)) for block in audited):
             there = "There" if blind == len(audited) else f"In {blind} of them"
             said += f" {there} not even Retrain does, and INCONCLUSIVE says nothing about a method."

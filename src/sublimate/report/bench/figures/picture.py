@@ -12,6 +12,7 @@ ACCENT, GREY, SECOND = "#0d9488", "#7d8590", "#d55e00"
 COLOURS = ("#d55e00", "#2f7fe0", "#cc79a7", "#b8860b", "#56a4d8", "#8b5cf6", "#8a6d5b")
 MARKERS = ("s", "^", "D", "v", "P", "<", ">")
 FOLD_TICKS = (0.0, 1.0, 3.0, 10.0, 30.0, 100.0)  # distances
+SEPARATOR = " · "  # between the parts of what a figure is about
 WIDE, WIDEST = 2.5, 2.9  # folded scales that are longer have no room for all numbers
 
 

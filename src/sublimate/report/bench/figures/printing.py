@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING, Any
 
 from .axes import INK, NORMAL, SMALL, SOFT, any_script, dress, printable
 from .labels import SIDES
-from .picture import Goal, Look, Marks, Panel, Picture
+from .picture import SEPARATOR, Goal, Look, Marks, Panel, Picture, short
 
 if TYPE_CHECKING:
     from matplotlib.axes import Axes
@@ -23,9 +23,11 @@ def printed(picture: Picture) -> Figure:
     heights = [max(_inches(panel, picture) for panel in row) for row in picture.grid]
     columns = max(len(row) for row in picture.grid)
     width = WIDTH if columns > 1 or picture.legend else 0.6 * WIDTH
-    figure = Figure(figsize=(width, sum(heights) + 0.3 * (picture.legend + bool(picture.about))), layout="constrained")
-    if picture.about:
-        figure.supxlabel(printable(picture.about, round(19 * width)), x=0.01, ha="left", fontsize=SMALL, color=SOFT)
+    told = [printable(line, len(line)) for line in broken(picture.about, round(19 * width))]
+    height = sum(heights) + 0.3 * picture.legend + (0.15 + 0.15 * len(told) if told else 0)
+    figure = Figure(figsize=(width, height), layout="constrained")
+    if told:
+        figure.supxlabel("\n".join(told), x=0.01, ha="left", fontsize=SMALL, color=SOFT)
     grid = figure.subplots(len(picture.grid), columns, squeeze=False, height_ratios=heights)
     for row, axes in zip(picture.grid, grid, strict=True):
         for panel, ax in zip(row, axes, strict=False):
@@ -40,6 +42,19 @@ def printed(picture: Picture) -> Figure:
         figure.draw_without_rendering()
     figure.set_layout_engine("none")  # found once, kept for every format
     return figure
+
+
+def broken(about: str, room: int) -> list[str]:
+    """On as many lines as it needs, broken between its parts.
+
+    >>> broken("Forgetting a tenth · cifar10 · 3 seeds", 30)
+    ['Forgetting a tenth · cifar10', '3 seeds']
+    """
+    lines = list[str]()
+    for part in about.split(SEPARATOR) if about else []:
+        longer = SEPARATOR.join([*lines[-1:], part])
+        lines[-1:] = [longer] if lines and len(longer) <= room else [*lines[-1:], short(part, room)]
+    return lines
 
 
 def _inches(panel: Panel, picture: Picture) -> float:

@@ -17,7 +17,7 @@ from .costs import budget_pictures, runtime_pictures
 from .gaps import cost_pictures, gap_pictures
 from .looks import Looks, looks
 from .parts import terms_pictures, views_pictures
-from .picture import Picture
+from .picture import SEPARATOR, Picture
 from .printing import printed
 from .views import divergence_pictures, points_pictures
 from .ways import curve_pictures, trajectory_pictures
@@ -56,7 +56,7 @@ def _about(summary: Summary) -> str:
     places = [block.where._replace(views=f"{block.where.views} views")[1:] for block in summary.blocks]
     shared = [values[0] for values in zip(*places, strict=True) if len(set(values)) == 1]
     seeds = max((line.seeds for block in summary.blocks for line in block.lines), default=1)
-    return " · ".join([summary.experiment.title, *shared, f"{seeds} seed{'s' if seeds > 1 else ''}"])
+    return SEPARATOR.join([summary.experiment.title, *shared, f"{seeds} seed{'s' if seeds > 1 else ''}"])
 
 
 def _makers(summary: Summary) -> tuple[Maker, ...]:
