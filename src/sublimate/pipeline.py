@@ -143,7 +143,7 @@ def erase_split(
         outcome.record.choices["confidence_shift"] = told(effect(outcome.model, model, chosen.forget_set))
     outcome.record.warnings += came_back(outcome.model, model, chosen)
     if not unlearner.anew:  # who begins anew never saw them, and a record may be unlike its class
-        check_records(outcome.model, chosen)
+        check_records(outcome.model, model, chosen)
 
     def tick(_: int) -> None:
         if interrupted():

@@ -20,6 +20,25 @@ class Says(nn.Module):
         return x.flatten(1)
 
 
+class Flat(nn.Module):
+    """An original to which all records are alike: none lies outside the range."""
+
+    def forward(self, x):
+        return torch.zeros_like(x.flatten(1))
+
+
+class Shifted(nn.Module):
+    """`Says` with all logits multiplied, and the φ of high records (all but the hard ones) moved."""
+
+    def __init__(self, factor, shift):
+        super().__init__()
+        self.factor, self.shift = factor, shift
+
+    def forward(self, x):
+        z = self.factor * x.flatten(1)
+        return z + self.shift * (z != 0) * (z.sum(1, keepdim=True) >= 0)
+
+
 def table(train, never_seen):
     """Two classes; (label, φ) of the training rows and of the never-seen rows.
 
@@ -76,9 +95,9 @@ def test_a_class_with_too_few_never_seen_records_is_measured_on_all(own, high):
 
 
 def test_a_record_that_looks_never_seen_passes():
-    check_records(Says(), split_of((0, 0.6)))
-    check_records(Says(), split_of((0, 9.4)))
-    check_records(Says(), split_of((1, 105.0)))
+    check_records(Says(), Flat(), split_of((0, 0.6)))
+    check_records(Says(), Flat(), split_of((0, 9.4)))
+    check_records(Says(), Flat(), split_of((1, 105.0)))
 
 
 @pytest.mark.parametrize(
@@ -88,7 +107,7 @@ def test_a_record_that_looks_never_seen_passes():
 def test_one_record_far_off_fails_and_says_by_how_much(phi, words):
     model = Says()
     with pytest.raises(UnlearningFailed) as failed:
-        check_records(model, split_of((0, phi)))
+        check_records(model, Flat(), split_of((0, phi)))
     assert failed.value.cause == (
         f"1 of 1 records do not look never seen: record 0 has {words} the range 0.50 to 9.50 of never-seen records "
         "of its class."
@@ -98,7 +117,32 @@ def test_one_record_far_off_fails_and_says_by_how_much(phi, words):
 
 def test_the_farthest_record_is_named():
     with pytest.raises(UnlearningFailed, match=r"3 of 4 records .* record 2 has confidence -8"):
-        check_records(Says(), split_of((0, 11.0), (0, 5.0), (0, -8.0), (1, 112.0)))
+        check_records(Says(), Flat(), split_of((0, 11.0), (0, 5.0), (0, -8.0), (1, 112.0)))
+
+
+@pytest.mark.parametrize(
+    ("factor", "shift", "fails"),
+    [
+        (1.0, 0.0, False),  # as it was
+        (2.0, 0.0, False),  # it was 7 below its range, is 3.5 below now
+        (1.0, -0.5, False),  # the same confidence as before among others that were lower by .5
+        (1.0, -3.6, True),  # it was inside
+        (0.5, 0.0, True),  # it was 1.75 below with confidence -1.5: pushed down
+    ],
+)
+def test_a_record_that_was_below_before_and_was_not_pushed_down_is_hard_by_nature(factor, shift, fails):
+    s = split_of((0, -3.0))  # 3.5 below the range 0.5 to 9.5
+    if not fails:
+        check_records(Says(), Shifted(factor, shift), s)
+        return
+    with pytest.raises(UnlearningFailed, match=r"3\.50 below"):
+        check_records(Says(), Shifted(factor, shift), s)
+
+
+@pytest.mark.parametrize("factor", [0.5, 1.0, 2.0])
+def test_a_record_that_stays_above_is_a_trace_however_far_above_it_was(factor):
+    with pytest.raises(UnlearningFailed, match=r"0\.50 above"):
+        check_records(Says(), Shifted(factor, 0.0), split_of((0, 10.0)))
 
 
 def limit(n):
@@ -111,22 +155,22 @@ def limit(n):
 def test_as_many_may_lie_outside_as_never_seen_records_do(n, most, off):
     assert limit(n) == most
     inside = [(0, 1.0 + 8 * i / n) for i in range(n)]
-    check_records(Says(), split_of(*[(0, off)] * most, *inside[most:]))
+    check_records(Says(), Flat(), split_of(*[(0, off)] * most, *inside[most:]))
     with pytest.raises(UnlearningFailed, match=f"{most + 1} of {n} records"):
-        check_records(Says(), split_of(*[(0, off)] * (most + 1), *inside[most + 1 :]))
+        check_records(Says(), Flat(), split_of(*[(0, off)] * (most + 1), *inside[most + 1 :]))
 
 
 @pytest.mark.parametrize("request_", ["class:ant", "class:ant@50%", "random@50%"])
 def test_only_requests_of_named_records_are_checked(request_):
     data = table([(0, 99.0)] * 6 + KEPT, NEVER_SEEN)
-    check_records(Says(), split(data, request_))
+    check_records(Says(), Flat(), split(data, request_))
 
 
 def test_long_lists_are_not_checked():
     s = split_of(*[(0, 99.0)] * 5)
-    check_records(Says(), s, most=4)
+    check_records(Says(), Flat(), s, most=4)
     with pytest.raises(UnlearningFailed):
-        check_records(Says(), s, most=5)
+        check_records(Says(), Flat(), s, most=5)
 
 
 @pytest.mark.parametrize(("count", "checked"), [(ENOUGH - 1, False), (ENOUGH, True)])
@@ -134,14 +178,14 @@ def test_too_few_never_seen_records_say_nothing(count, checked):
     s = split_of((0, 99.0), never_seen=[(0, i / 10) for i in range(count)])
     assert len(s.control) == count
     if not checked:
-        check_records(Says(), s)
+        check_records(Says(), Flat(), s)
         return
     with pytest.raises(UnlearningFailed):
-        check_records(Says(), s)
+        check_records(Says(), Flat(), s)
 
 
 def test_canaries_are_not_measured_by_natural_records():
     data = replace(table([(0, 500.0), *KEPT], NEVER_SEEN), ids=("canary-0001", "1", "2"))
-    check_records(Says(), split(data, "id:canary-0001"))
+    check_records(Says(), Flat(), split(data, "id:canary-0001"))
     with pytest.raises(UnlearningFailed, match="record 0"):
-        check_records(Says(), split_of((0, 500.0)))
+        check_records(Says(), Flat(), split_of((0, 500.0)))
