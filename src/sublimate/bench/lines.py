@@ -63,7 +63,7 @@ class Line:
     average_gap: Estimate | None
     tow: Estimate | None
     seconds: float | None  # median, of the method alone
-    efficiency: float | None  # seconds of Retrain / own
+    efficiency: float | None  # seconds of Retrain / own, median over seeds
     samples: float | None  # median, images read
     verdicts: Mapping[str, int]  # how often, PASS first
     reasons: tuple[str, ...] = ()  # of the audit, of the first seed

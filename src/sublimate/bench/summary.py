@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections import Counter
-from collections.abc import Callable, Hashable, Iterable, Sequence
+from collections.abc import Callable, Hashable, Iterable, Mapping, Sequence
 from dataclasses import replace
 from statistics import median
 from typing import TypeVar
@@ -15,6 +15,7 @@ from .results import Row, Timing
 from .schema import Experiment
 
 K_ = TypeVar("K_", bound=Hashable)
+Seconds = Mapping[int, float]  # by seed
 __all__ = ["Block", "Cell", "Estimate", "Line", "Summary", "Where", "summarise"]
 
 
@@ -40,7 +41,7 @@ def summarise(rows: Iterable[Row], timings: Iterable[Timing], experiment: Experi
 
 def _block(where: Where, rows: list[Row], clocks: list[Timing], experiment: Experiment) -> Block:
     seconds = {row.label: _seconds(row, clocks) for row in rows}
-    retrain = next((seconds[row.label] for row in rows if row.method == "retrain"), None)
+    retrain = next((seconds[row.label] for row in rows if row.method == "retrain"), {})
     order = _declared([method.label for method in experiment.methods])
     keys = sorted({(row.label, row.epoch) for row in rows}, key=lambda key: (order(key[0]), key[1] or 0.0))
     lines = [
@@ -54,9 +55,9 @@ def _block(where: Where, rows: list[Row], clocks: list[Timing], experiment: Expe
     return Block(where=where, request=rows[0].request, measures=tuple(used), lines=tuple(ranked), chosen_on=chosen_on)
 
 
-def _line(rows: list[Row], experiment: Experiment, seconds: float | None, retrain: float | None) -> Line:
+def _line(rows: list[Row], experiment: Experiment, seconds: Seconds, retrain: Seconds) -> Line:
     first, goal = rows[0], rows[0].method == "retrain"
-    timed = seconds if experiment.kind == "scores" else None  # else they are not those of what the line shows
+    timed = seconds if experiment.kind == "scores" else {}  # else they are not those of what the line shows
     failed = tuple(sorted(row.failed for row in rows if row.failed is not None))
     compared = first.method != "original" and not failed  # who broke off is not fast
     judged = Counter(row.audit.verdict for row in rows if row.audit)
@@ -72,8 +73,8 @@ def _line(rows: list[Row], experiment: Experiment, seconds: float | None, retrai
         auc=_over(rows, lambda row: row.figures.get("auc")),
         average_gap=None if goal else _over(rows, lambda row: row.average_gap),
         tow=None if goal else _over(rows, lambda row: row.tow),
-        seconds=timed,
-        efficiency=retrain / timed if retrain and timed and compared else None,
+        seconds=median(timed.values()) if timed else None,
+        efficiency=_efficiency(timed, retrain) if compared else None,
         samples=median(read) if (read := _values(rows, lambda row: row.figures.get("samples"))) else None,
         verdicts={verdict: judged[verdict] for verdict in ("PASS", "FAIL", "INCONCLUSIVE") if judged[verdict]},
         reasons=next((row.audit.reasons for row in rows if row.audit), ()),
@@ -111,9 +112,14 @@ def _distance(line: Line, measure: str) -> float | None:
     return abs(round(gap.mean, DECIMALS.get(measure, 2))) if gap and eligible else None
 
 
-def _seconds(row: Row, clocks: list[Timing]) -> float | None:
-    taken = [t.seconds for t in clocks if t.label == row.label and _where(t) == _where(row)]
-    return median(taken) if taken else None
+def _seconds(row: Row, clocks: list[Timing]) -> Seconds:
+    return {t.seed: t.seconds for t in clocks if t.label == row.label and _where(t) == _where(row)}
+
+
+def _efficiency(own: Seconds, retrain: Seconds) -> float | None:
+    """How many times faster than Retrain of the same seed: seeds may have run on machines of other speeds."""
+    ratios = [retrain[seed] / seconds for seed, seconds in own.items() if seconds and seed in retrain]
+    return median(ratios) if ratios else None
 
 
 def _over(rows: list[Row], figure: Callable[[Row], float | None]) -> Estimate | None:

@@ -99,7 +99,7 @@ def test_markdown_by_hand():
 - Images read: by the method in all its passes, probes for its values included.
 - Audit: verdicts of tier 1 over the seeds, on at most 5,000 records of each part.
 - Seconds: median, of the method alone (1 thread).
-- RTE: seconds of Retrain / seconds of the method.
+- RTE: seconds of Retrain / seconds of the method, median over seeds.
 """
     )
 

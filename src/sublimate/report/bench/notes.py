@@ -126,7 +126,7 @@ def _further(summary: Summary, sheet: Sheet) -> Iterator[str]:
         on = f" on {' or '.join(summary.devices)}" if summary.devices else ""
         yield f"Seconds: median, of the method alone ({threads}{on}{machines})."
     if "efficiency" in sheet.extras:
-        yield "RTE: seconds of Retrain / seconds of the method."
+        yield "RTE: seconds of Retrain / seconds of the method, median over seeds."
 
 
 def _lines(sheet: Sheet) -> list[Line]:
