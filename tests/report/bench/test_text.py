@@ -286,6 +286,14 @@ def test_footnotes_are_told_once_in_markdown_and_with_every_table_in_latex():
     assert latex(shown).count(r"\label{tab:own-digits-2}") == 1
 
 
+def test_seeds_that_failed_for_several_reasons_are_counted_together():
+    causes = {0: "It fell.", 1: None, 2: "It broke.", 3: "It fell."}
+    rows = [row("SCRUB", seed=seed, figures={"mia": 5.0}, failed=cause) for seed, cause in causes.items()]
+    shown = markdown(told(rows=rows))
+    assert "SCRUB failed in 3 of 4 seeds, never ranked; the last good network is shown. It broke. It fell.\n" in shown
+    assert shown.count("SCRUB failed") == 1
+
+
 def test_what_was_reported_but_not_measured_is_no_formula_in_latex():
     shown = latex(told(rows=[row("Siamese", figures={"mia": 1.0})]))
     assert r"Siamese & $99.50^{\S\ddagger}$ / -- & 1.00" in shown and "–" not in shown

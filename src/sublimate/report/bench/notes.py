@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-from collections import Counter
 from collections.abc import Iterable, Iterator
 
 from ...bench.lines import AVERAGE_GAP, Block, Line, Summary
@@ -60,10 +59,13 @@ def _reading(sheet: Sheet) -> Iterator[str]:
         yield "In brackets: distance to Retrain of the same seed, in points; near 0 is good, on both sides."
     if any(cell.mark for cell in cells):
         yield "Nearest to Retrain by the digits shown: bold; second nearest: underlined."
-    causes = Counter((line.label, line.seeds, cause) for line in lines for cause in line.failed)
-    for (label, seeds_of, cause), often in causes.items():
-        of = f" in {often} of {seeds_of} seeds" if seeds_of > 1 else ""
-        yield f"{FAILED} {label} failed{of}, never ranked; the last good network is shown. {cause}"
+    yield from dict.fromkeys(_failure(line) for line in lines if line.failed)
+
+
+def _failure(line: Line) -> str:
+    of = f" in {len(line.failed)} of {line.seeds} seeds" if line.seeds > 1 else ""
+    causes = " ".join(dict.fromkeys(line.failed))
+    return f"{FAILED} {line.label} failed{of}, never ranked; the last good network is shown. {causes}"
 
 
 def _reported(summary: Summary, sheet: Sheet) -> Iterator[str]:
