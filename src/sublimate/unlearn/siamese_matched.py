@@ -60,6 +60,8 @@ class SiameseMatched(Unlearner):
             "It needs never-seen records (val) and a good share of D_r: what anneals the network is retained data. "
             "With a tenth of it the method must shake less, and loses more.",
             "Targets follow the present network: a pull that is too strong drags never-seen records down with it.",
+            "Targets are what records of the same class have. A record under a wrong label is drawn there too: it is "
+            "learned, not forgotten (docs/log.md): plant canaries to see whether that matters, or train anew.",
         ),
         deviations=("The two views, the predictor h and the permuted labels of the paper are not used.",),
     )
